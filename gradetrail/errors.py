@@ -1,0 +1,125 @@
+"""Every exception that gradetrail raises on purpose, and the exit code that each one means.
+
+    GradetrailError             exit 2  something is wrong before any call was made
+    ├── SpecError                       the spec, or a file that it names, is at fault
+    ├── DatasetError                    the dataset cannot be read as it stands
+    ├── StoreError                      the warehouse cannot be opened, read or written
+    │   └── RunLockedError              another process is generating into this run
+    ├── ResumeError                     a run cannot be continued as asked; every difference is named
+    ├── SelectionError                  a name, id or filter that matches nothing
+    ├── QueryError                      SQL that DuckDB refused: file and line, or the query's text
+    ├── DependencyError                 an extra is not installed; names the extra
+    ├── UnusableError           exit 3  a result exists but must not be used (incomplete, aborted)
+    └── InterruptError          exit 130  Ctrl-C; says how to go on
+    ProviderError                       one call failed; becomes a row, never an exit code
+
+A failure of a call is a row; a broken spec, file, key or machine is an exception.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with what the user gave."""
+
+    message: str
+    """What is wrong, with the offending value."""
+    where: str = ""
+    """`file:line`, `file row 12` or a command-line flag; empty if there is no place."""
+    field: str = ""
+    """Dotted path inside that place, such as `scorers.strict.tolerance`."""
+    fix: str = ""
+    """What to do about it."""
+
+    def __str__(self) -> str:
+        place = ": ".join(part for part in (self.where, self.field) if part)
+        text = f"{place}: {self.message}" if place else self.message
+        return f"{text}\n    fix: {self.fix}" if self.fix else text
+
+
+class GradetrailError(Exception):
+    """Base of all errors; carries every fault that was found, not just the first."""
+
+    exit_code = 2
+
+    def __init__(self, *faults: Fault | str) -> None:
+        self.faults: tuple[Fault, ...] = tuple(
+            fault if isinstance(fault, Fault) else Fault(fault) for fault in faults
+        )
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class SpecError(GradetrailError):
+    """The spec, or a file that it names, is at fault."""
+
+
+class DatasetError(GradetrailError):
+    """The dataset cannot be read as it stands."""
+
+
+class StoreError(GradetrailError):
+    """The warehouse cannot be opened, read or written."""
+
+
+class RunLockedError(StoreError):
+    """Another process is generating into this run."""
+
+
+class ResumeError(GradetrailError):
+    """A run cannot be continued as asked; each fault is one difference, old and new."""
+
+
+class SelectionError(GradetrailError):
+    """A name, id or filter that matches nothing."""
+
+
+class QueryError(GradetrailError):
+    """SQL that DuckDB refused."""
+
+
+class DependencyError(GradetrailError):
+    """An optional package is not installed."""
+
+
+class UnusableError(GradetrailError):
+    """A result exists but must not be used."""
+
+    exit_code = 3
+
+
+class InterruptError(GradetrailError):
+    """Ctrl-C; the message says how to go on."""
+
+    exit_code = 130
+
+
+class ProviderError(Exception):
+    """One call failed. The engine decides whether to try again; in the end it becomes a row."""
+
+    def __init__(
+        self,
+        error_type: str,
+        message: str,
+        *,
+        http_status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        """One of `providers.response.ERROR_TYPES`."""
+        self.http_status = http_status
+        self.retry_after_s = retry_after_s
+        """Seconds that the server asked to wait; None if it did not say."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Say which known name comes nearest, and list all if there are few: for `fix` texts."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    listing = f"known: {', '.join(names)}" if len(names) <= 30 else f"{len(names)} are known"
+    return f"did you mean `{near[0]}`? {listing}" if near else listing

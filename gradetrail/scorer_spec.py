@@ -1,0 +1,173 @@
+"""The scorers a spec can name, one frozen model each: type, options, defaults, bounds.
+
+Invariant: everything here enters the scorer_id; nothing that is not here can change a grade.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+
+
+class Block(BaseModel):
+    """A frozen block of a spec; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, coerce_numbers_to_str=False)
+
+
+class ExtractRule(Block):
+    """One rule of an extraction chain."""
+
+    rule: Literal["regex", "boxed", "number", "letter", "code_block", "first_line", "json", "choice_text"]
+    """What to look for."""
+    pattern: str | None = None
+    """For `regex`: Python syntax; group 1 if there is one, else the whole match. re.MULTILINE is on."""
+    which: Literal["first", "last"] = "last"
+    """Which of several matches counts."""
+    flags: tuple[Literal["IGNORECASE", "MULTILINE", "DOTALL"], ...] = ()
+    path: str | None = None
+    """For `json`: dotted path inside the object."""
+
+
+def expand_extract(value: Any) -> Any:
+    """Turn the short forms of `extract` into a list of rules."""
+    if value is None:
+        return ()
+    items = value if isinstance(value, list | tuple) else [value]
+    return [_expand_rule(item) for item in items]
+
+
+NAMED_RULES = ("boxed", "number", "letter", "code_block", "first_line", "json", "choice_text")
+
+
+def _expand_rule(item: Any) -> Any:
+    if isinstance(item, str):
+        return {"rule": item} if item in NAMED_RULES else {"rule": "regex", "pattern": item}
+    if isinstance(item, dict) and "rule" not in item:
+        if "regex" in item:
+            return {"rule": "regex", "pattern": item["regex"], **{k: v for k, v in item.items() if k != "regex"}}
+        for name in NAMED_RULES:
+            if name in item:
+                rest = {k: v for k, v in item.items() if k != name}
+                own = {"path": item[name]} if name == "json" and item[name] is not None else {}
+                return {"rule": name, **own, **rest}
+    return item
+
+
+Extract = Annotated[tuple[ExtractRule, ...], BeforeValidator(expand_extract)]
+
+
+class ScorerBase(Block):
+    """Options that every text scorer has."""
+
+    extract: Extract | None = None
+    """Overrides the spec's `extract`; an empty list switches it off."""
+    target: str | list[str] | None = None
+    """Overrides the spec's `target`."""
+    pass_threshold: float | None = None
+    """Score from which a grade passes; None takes the type's default."""
+
+    version: ClassVar[int] = 1
+    """Raised when the rule changes its meaning; in the scorer_id."""
+    uses_extract: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
+    """Exact types pass at 0.999999; the others at the middle of their bounds."""
+    score_min: ClassVar[float | None] = 0.0
+    score_max: ClassVar[float | None] = 1.0
+    higher_is_better: ClassVar[bool] = True
+
+    @property
+    def threshold(self) -> float | None:
+        """Score from which `is_pass` holds; None for an unbounded scorer without one."""
+        if self.pass_threshold is not None:
+            return self.pass_threshold
+        if self.is_exact:
+            return 0.999999
+        if self.score_min is None or self.score_max is None:
+            return None
+        return (self.score_min + self.score_max) / 2
+
+
+Normalizer = Literal["strip", "lower", "collapse_whitespace", "nfkc", "punctuation", "articles", "numbers"]
+
+
+class Exact(ScorerBase):
+    """Equal to the target, or to any of several, after normalising both sides."""
+
+    type: Literal["exact"] = "exact"
+    normalize: tuple[Normalizer, ...] = ("strip",)
+    """Applied to both sides in the order given."""
+    case: bool = True
+    """False compares without regard to case: `lower` at the end of `normalize`."""
+
+
+class Includes(ScorerBase):
+    """The target stands somewhere in the answer."""
+
+    type: Literal["includes"] = "includes"
+    all: bool = False
+    """Of several targets all must stand in the answer; otherwise one is enough."""
+    normalize: tuple[Normalizer, ...] = ()
+    case: bool = True
+
+
+class Regex(ScorerBase):
+    """`re.search` in Python's meaning; a templated pattern is rendered for each sample."""
+
+    type: Literal["regex"] = "regex"
+    pattern: str
+    flags: tuple[Literal["IGNORECASE", "MULTILINE", "DOTALL"], ...] = ()
+
+
+class Numeric(ScorerBase):
+    """The number in the answer equals the target's within the tolerance."""
+
+    type: Literal["numeric"] = "numeric"
+    abs_tol: float = Field(default=0.0, ge=0)
+    rel_tol: float = Field(default=0.0, ge=0)
+    percent: Literal["ignore", "fraction"] = "ignore"
+    """`ignore`: 35% is 35. `fraction`: 35% is 0.35."""
+    decimal: Literal[".", ","] = "."
+    which: Literal["first", "last"] = "last"
+    """Which number of a text without an extraction rule counts."""
+
+
+class Choice(ScorerBase):
+    """The letter of the option that the answer names."""
+
+    type: Literal["choice"] = "choice"
+    match_text: bool = True
+    """An answer that is exactly one option's text counts as its letter."""
+
+
+class Switch(ScorerBase):
+    """Another scorer for each value of a template: for datasets that mix tasks."""
+
+    type: Literal["switch"] = "switch"
+    on: str
+    """Template over the sample, such as `{{ metric }}`."""
+    cases: dict[str, Scorer]
+
+
+def expand_scorer(value: Any) -> Any:
+    """Turn `numeric` into `{type: numeric}`."""
+    return {"type": value} if isinstance(value, str) else value
+
+
+def _kind(value: Any) -> Any:
+    return value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+
+
+Scorer = Annotated[
+    Annotated[Exact, Tag("exact")]
+    | Annotated[Includes, Tag("includes")]
+    | Annotated[Regex, Tag("regex")]
+    | Annotated[Numeric, Tag("numeric")]
+    | Annotated[Choice, Tag("choice")]
+    | Annotated[Switch, Tag("switch")],
+    Discriminator(_kind),
+    BeforeValidator(expand_scorer),
+]
+"""Any scorer, by its `type`."""
+Switch.model_rebuild()

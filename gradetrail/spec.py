@@ -1,0 +1,376 @@
+"""A spec: one YAML file that says dataset, prompt, model(s), scorer(s) and how to run them.
+
+Invariant: a loaded spec is complete and frozen. Short and older forms are expanded before
+validation, unknown keys are refused at every depth, and every fault names file, line, field, fix.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
+
+from gradetrail.errors import Fault, SpecError, did_you_mean
+from gradetrail.scorer_spec import Block, Extract, Scorer
+from gradetrail.spec_forms import expand_model, expand_spec
+from gradetrail.yaml_source import Place, Source, read_source
+
+NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\Z")
+"""What names of specs, prompts, scorers and tags look like: they become parts of file names."""
+PROVIDERS = ("anthropic", "http", "mock", "openai", "openai_compatible", "python", "replay")
+
+
+def _checked_name(value: Any) -> Any:
+    if isinstance(value, str) and not NAME.match(value):
+        raise ValueError(f"`{value}` is not a name: letters, digits, `_`, `.`, `-`, no `..`, at most 100")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_checked_name)]
+
+
+class Dataset(Block):
+    """Where the samples come from and which of them count."""
+
+    path: str | None = None
+    """File, glob or `hf://...`; None when a DataFrame is given in Python."""
+    query: str | None = None
+    """SELECT over the table `dataset`; its rows are the samples."""
+    id: str | None = None
+    """Column that holds the sample id; default: a column `id`, else a hash of the row."""
+    category: str | None = None
+    cluster: str | None = None
+    """Column whose equal values are not independent, for standard errors."""
+    where: str | None = None
+    """SQL condition over the dataset's columns."""
+    shuffle_seed: int | None = None
+    limit: int | None = Field(default=None, gt=0)
+
+
+class Choices(Block):
+    """Multiple choice: options, the right one, and the order in which they are shown."""
+
+    from_: str = Field(alias="from")
+    """Field that lists the options."""
+    answer: str
+    """Field with the right option: 0-based index, letter, or the option's text."""
+    shuffle: Literal["none", "per_sample", "per_epoch", "rotate"] = "none"
+    seed: int = 0
+
+
+class Prompt(Block):
+    """Templates of one prompt."""
+
+    messages: tuple[dict[Literal["system", "user", "assistant"], str], ...] = ()
+    """Each a one-key mapping of role to template."""
+    turns: tuple[str, ...] = ()
+    """User turns of a scripted conversation; each is a call that holds the earlier answers."""
+
+
+class FewShot(Block):
+    """Examples that stand before the question."""
+
+    path: str
+    n: int = Field(gt=0)
+    match: str | None = None
+    """Field that must be equal in example and sample."""
+    seed: int = 0
+    as_: Literal["turns", "text"] = Field(default="turns", alias="as")
+
+
+class RequestParams(Block):
+    """What is sent besides the messages; only what is stated here is sent."""
+
+    max_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    top_k: int | None = Field(default=None, gt=0)
+    seed: int | None = None
+    stop: tuple[str, ...] | str | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(default=None, ge=0)
+    reasoning: str | int | None = None
+    """Effort (`low`, `medium`, `high`, ...) or a budget in tokens."""
+    tools: Any = None
+    """JSON file or list of tool definitions."""
+    tool_choice: Any = None
+    response_format: Any = None
+    """JSON file or mapping."""
+    system: str | None = None
+    """System message for prompts that have none."""
+    betas: tuple[str, ...] = ()
+    """Beta headers (Anthropic)."""
+    extra: dict[str, Any] | None = None
+    """Further fields of the request's body, as the provider names them."""
+    keep_raw: bool = False
+    """Store the reply's body."""
+
+
+PARAMETERS = (
+    "max_tokens", "temperature", "top_p", "top_k", "seed", "stop", "presence_penalty",
+    "frequency_penalty", "logprobs", "top_logprobs", "reasoning", "extra",
+)  # fmt: skip
+"""Fields of RequestParams that go into a request's `params`."""
+
+
+class Model(RequestParams):
+    """One model with its own parameters, over those of `request`."""
+
+    model: str
+    """`provider/name`."""
+    as_: str | None = Field(default=None, alias="as")
+    """Display name; default: `model`."""
+    base_url: str | None = None
+    """May hold `${NAME}`, read from the environment and stored unexpanded."""
+    endpoint: Name | None = None
+    """Name of the server for identities, in place of base_url."""
+    revision: str | None = None
+    api: Literal["chat", "responses"] | None = None
+    api_key_env: str | None = None
+    """Environment variable that holds the key; default: the provider's own."""
+    headers: dict[str, str] = {}
+    """Further headers; values may hold `${NAME}` and are never stored."""
+    answers: str | None = None
+    """replay: file of recorded answers."""
+    field: str | None = None
+    """replay: dotted path of the answer inside the sample."""
+    path: str | None = None
+    """python: source file."""
+    class_: str = Field(default="Adapter", alias="class")
+    """python: class in that file."""
+    body: Any = None
+    """http: body template; `{{ prompt }}`, `{{ messages }}`, `{{ model }}` and parameters."""
+    reply: str | None = None
+    """http: dotted path of the answer in the reply, such as `choices.0.text`."""
+    method: Literal["POST", "GET", "PUT"] = "POST"
+
+    @property
+    def provider(self) -> str:
+        """The part before the first slash."""
+        return self.model.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The part after the first slash: the provider's name for the model."""
+        return self.model.partition("/")[2]
+
+    @property
+    def display(self) -> str:
+        """Name on boards."""
+        return self.as_ or self.model
+
+
+class Confidence(Block):
+    """Where a confidence in [0, 1] comes from."""
+
+    regex: str | None = None
+    scale: float = Field(default=1, gt=0)
+    from_: Literal["text", "logprobs", "votes", "provider"] = Field(default="text", alias="from")
+
+
+class RunKnobs(Block):
+    """How to run; never part of an identity."""
+
+    concurrency: int = Field(default=64, gt=0)
+    executor: Literal["local", "ray"] = "local"
+    workers: int | None = Field(default=None, gt=0)
+    timeout_s: float = Field(default=600, gt=0)
+    retry_for_s: float = Field(default=600, ge=0)
+    max_retries: int = Field(default=5, ge=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+
+
+class Spec(Block):
+    """One spec, complete."""
+
+    name: Name
+    description: str | None = None
+    dataset: Dataset
+    choices: Choices | None = None
+    prompts: dict[Name, Prompt] = Field(min_length=1)
+    few_shot: FewShot | None = None
+    target: str | list[str] | None = None
+    request: RequestParams = RequestParams()
+    models: tuple[Annotated[Model, BeforeValidator(expand_model)], ...] = Field(min_length=1)
+    extract: Extract = ()
+    confidence: Confidence | None = None
+    scorers: dict[Name, Scorer] = Field(min_length=1)
+    epochs: int = Field(default=1, gt=0)
+    unanswered: Literal["wrong", "exclude"] = "wrong"
+    run: RunKnobs = RunKnobs()
+
+    _base: Path = PrivateAttr(default=Path())
+    _source: Source | None = PrivateAttr(default=None)
+
+    @property
+    def base(self) -> Path:
+        """Folder against which the paths in the spec resolve."""
+        return self._base
+
+    def path(self, name: str) -> Path:
+        """Resolve a path that the spec names."""
+        return self._base / name
+
+    def where(self, *place: str | int) -> str:
+        """Give `file:line` of a place in the spec, for messages."""
+        if self._source is None:
+            return "spec"
+        return next((self._source.where(p) for p in _older(place) if p in self._source.lines), self._source.where(place))
+
+    def params(self, model: Model) -> dict[str, Any]:
+        """Merge `request` and the model's own parameters; only what is stated is in it."""
+        merged: dict[str, Any] = {}
+        for block in (self.request, model):
+            for name in PARAMETERS:
+                value = getattr(block, name)
+                if value is not None and name in block.model_fields_set:
+                    merged[name] = [value] if name == "stop" and isinstance(value, str) else value
+        if "stop" in merged:
+            merged["stop"] = list(merged["stop"])
+        return merged
+
+    def option(self, model: Model, name: str) -> Any:
+        """Give a non-parameter option of the request: the model's own, else that of `request`."""
+        return getattr(model if name in model.model_fields_set else self.request, name)
+
+
+def _older(place: Place) -> Iterator[Place]:
+    """Yield the place as it is, and as the short and older forms spell it."""
+    yield place
+    if place[:1] == ("models",):
+        yield ("model", *place[2:])
+        yield ("model",)
+    elif place[:1] == ("scorers",):
+        yield ("scorer", *place[2:])
+        yield ("scorer",)
+    elif place[:1] == ("prompts",):
+        yield ("prompt", *place[2:])
+        yield ("prompt",)
+
+
+def load_spec(path: str | os.PathLike[str]) -> Spec:
+    """Read and validate a spec file; paths in it resolve against its folder.
+
+    Raises SpecError with one fault for each thing that is wrong: file:line, field, fix.
+    """
+    file = Path(path)
+    source = read_source(file)
+    if not isinstance(source.value, dict):
+        raise SpecError(Fault("a spec is a mapping with `name`, `dataset`, `prompt`, ...", f"{file}:1"))
+    return spec_from(source.value, base=file.parent, source=source)
+
+
+def spec_from(value: Mapping[str, Any], *, base: Path = Path(), source: Source | None = None) -> Spec:
+    """Validate a spec that is given as a mapping (Python) or parsed from a file."""
+    faults: list[Fault] = []
+    raw = expand_spec(dict(value), faults)
+    try:
+        spec = Spec.model_validate(raw)
+    except ValidationError as error:
+        faults.extend(_fault(item, source) for item in error.errors(include_url=False))
+        raise SpecError(*_placed(faults, source)) from None
+    spec._base, spec._source = base, source
+    faults.extend(_cross_checks(spec))
+    if faults:
+        raise SpecError(*_placed(faults, source))
+    return spec
+
+
+def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:
+    placed = []
+    for fault in faults:
+        if not fault.where and source is not None:
+            place = tuple(int(part) if part.isdigit() else part for part in fault.field.split("."))
+            where = next((source.where(p) for p in _older(place) if p in source.lines), source.where(place))
+            fault = Fault(fault.message, where, fault.field, fault.fix)
+        placed.append(fault)
+    return placed
+
+
+def _fault(item: Any, source: Source | None) -> Fault:
+    place = tuple(part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-")))
+    place = _without_tags(place)
+    field = ".".join(str(part) for part in place)
+    if item["type"] == "extra_forbidden":
+        known = _known_keys(place[:-1])
+        return Fault(f"unknown key `{place[-1]}`", field=field, fix=did_you_mean(str(place[-1]), known))
+    if item["type"] == "missing":
+        return Fault(f"`{place[-1]}` is missing", field=field, fix=f"add `{place[-1]}:`")
+    if item["type"] == "union_tag_invalid":
+        tags = [tag.strip(" '") for tag in item["ctx"]["expected_tags"].split(",")]
+        return Fault(f"unknown scorer type `{item['ctx']['tag']}`", field=field, fix=did_you_mean(item["ctx"]["tag"], tags))
+    message = item["msg"].removeprefix("Value error, ")
+    given = item.get("input")
+    shown = "" if isinstance(given, dict | list) or item["type"] == "value_error" else f" (given: {given!r})"
+    return Fault(f"{message}{shown}", field=field)
+
+
+def _without_tags(place: Place) -> Place:
+    """Drop the scorer type that pydantic puts into the path of a tagged union."""
+    if len(place) > 2 and place[0] == "scorers":
+        return (*place[:2], *place[3:])
+    return place
+
+
+def _known_keys(place: Place) -> list[str]:
+    blocks: dict[str, type[Block]] = {
+        "dataset": Dataset, "choices": Choices, "prompts": Prompt, "few_shot": FewShot, "request": RequestParams,
+        "models": Model, "confidence": Confidence, "run": RunKnobs,
+    }  # fmt: skip
+    if not place:
+        return [*_names(Spec), "prompt", "model", "scorer"]
+    if place[0] == "scorers" or place[0] == "extract":
+        from gradetrail import scorer_spec
+
+        kinds = [k for k in vars(scorer_spec).values() if isinstance(k, type) and issubclass(k, Block)]
+        return sorted({name for kind in kinds for name in _names(kind)})
+    return _names(blocks[str(place[0])]) if place[0] in blocks else []
+
+
+def _names(block: type[Block]) -> list[str]:
+    return [info.alias or name for name, info in block.model_fields.items()]
+
+
+def _cross_checks(spec: Spec) -> Iterator[Fault]:
+    shown: dict[str, int] = {}
+    for number, model in enumerate(spec.models):
+        field = f"models.{number}"
+        if model.provider not in PROVIDERS or not model.name:
+            yield Fault(
+                f"unknown model `{model.model}`", field=f"{field}.model",
+                fix=f"write provider/name; providers: {', '.join(PROVIDERS)}",
+            )  # fmt: skip
+            continue
+        if any(ord(char) < 32 for char in model.display):
+            yield Fault("control characters in a model name", field=field)
+        if model.display in shown:
+            yield Fault(
+                f"model `{model.display}` stands twice", field=field, fix="give one of them another name with `as:`"
+            )
+        shown[model.display] = number
+        yield from _provider_checks(spec, model, field)
+    if spec.dataset.path is None:
+        yield Fault("`dataset` names no file", field="dataset.path", fix="write `dataset: data/questions.jsonl`")
+
+
+def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
+    needs = {"openai_compatible": ("base_url",), "http": ("base_url", "reply"), "python": ("path",)}
+    for name in needs.get(model.provider, ()):
+        if getattr(model, name) is None:
+            yield Fault(f"a {model.provider} model needs `{name}`", field=field, fix=f"add `{name}:`")
+    if model.provider == "replay" and (model.answers is None) == (model.field is None):
+        yield Fault("a replay model needs `answers` (a file) or `field` (a path in the sample)", field=field)
+    if model.provider == "anthropic" and "max_tokens" not in spec.params(model):
+        yield Fault(
+            "Anthropic requires max_tokens", field=field, fix="add `request: {max_tokens: 1024}` or to the model"
+        )
+    if "n" in (spec.params(model).get("extra") or {}):
+        yield Fault("`n` asks for several answers at once", field=field, fix="use `epochs:`")

@@ -1,0 +1,122 @@
+"""The only place that opens DuckDB, loads `sql/` by name, and quotes identifiers.
+
+Invariant: values reach SQL only as bound parameters; identifiers only through `quoted`. Queries are
+files: a stem is an object's name, and an error names the file and the line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail.errors import Fault, QueryError
+
+if TYPE_CHECKING:
+    import duckdb
+
+LAYERS = ("macros", "base", "core", "views")
+"""Loaded in this order at open; a file reads earlier layers only."""
+
+SETTINGS = (
+    "set global TimeZone = 'UTC'",
+    "set global dynamic_or_filter_threshold = 5000",
+    "set global python_enable_replacements = false",
+    "set global preserve_insertion_order = true",
+    "set global enable_progress_bar = false",
+)
+
+
+@cache
+def sql_root() -> Path:
+    """Find the SQL files: in the wheel beside the package, in a checkout beside `gradetrail/`."""
+    package = Path(__file__).parent
+    for root in (package / "_sql", package.parent / "sql"):
+        if (root / "views").is_dir():
+            return root
+    raise QueryError(Fault("gradetrail's SQL files are missing", str(package), fix="install the package again"))
+
+
+@cache
+def text_of(name: str) -> str:
+    """Read `layer/stem` such as `scoring/exact`."""
+    try:
+        return (sql_root() / f"{name}.sql").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise QueryError(Fault(f"no SQL file `{name}`", str(sql_root()))) from None
+
+
+@cache
+def names(layer: str) -> tuple[str, ...]:
+    """List the objects of a layer, sorted."""
+    return tuple(sorted(path.stem for path in (sql_root() / layer).glob("*.sql")))
+
+
+def connect(*, threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB with gradetrail's settings."""
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
+    if threads is not None:
+        config["threads"] = threads
+    if memory_limit is not None:
+        config["memory_limit"] = memory_limit
+    con = duckdb.connect(":memory:", config=config)
+    for setting in SETTINGS:
+        con.execute(setting)
+    if "temp_directory" not in config:
+        con.execute("set global temp_directory = $path", {"path": os.path.join(_scratch(), "duckdb")})
+    return con
+
+
+def _scratch() -> str:
+    import tempfile
+
+    return os.path.join(tempfile.gettempdir(), f"gradetrail-{os.getuid()}")
+
+
+_COMMENT = re.compile(r"^comment on ", re.MULTILINE | re.IGNORECASE)
+
+
+def load(con: duckdb.DuckDBPyConnection, layer: str, *, with_comments: bool = False) -> None:
+    """Create every object of a layer. Comments cost as much as the views, so they are optional."""
+    for stem in names(layer):
+        text = text_of(f"{layer}/{stem}")
+        if not with_comments:
+            text = _COMMENT.split(text, maxsplit=1)[0]
+        run(con, text, where=f"sql/{layer}/{stem}.sql")
+
+
+def run(
+    con: duckdb.DuckDBPyConnection,
+    text: str,
+    params: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    where: str = "query",
+) -> duckdb.DuckDBPyConnection:
+    """Execute SQL; a fault names `where` and the line."""
+    import duckdb
+
+    try:
+        return con.execute(text, params) if params is not None else con.execute(text)
+    except duckdb.Error as error:
+        line = re.search(r"LINE (\d+):", str(error))
+        place = f"{where}:{line[1]}" if line else where
+        raise QueryError(Fault(str(error).strip(), place)) from error
+
+
+def run_file(
+    con: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Execute the file `layer/stem`; only the parameters that it names are bound."""
+    text = text_of(name)
+    used = {key: value for key, value in (params or {}).items() if re.search(rf"\${key}\b", text)}
+    return run(con, text, used or None, where=f"sql/{name}.sql")
+
+
+def quoted(identifier: str) -> str:
+    """Quote an identifier."""
+    return '"' + identifier.replace('"', '""') + '"'
