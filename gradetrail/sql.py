@@ -26,7 +26,6 @@ SETTINGS = (
     "set global dynamic_or_filter_threshold = 5000",
     "set global python_enable_replacements = false",
     "set global preserve_insertion_order = true",
-    "set global enable_progress_bar = false",
 )
 
 
