@@ -65,10 +65,8 @@ class Choices(Block):
 class Prompt(Block):
     """Templates of one prompt."""
 
-    messages: tuple[dict[Literal["system", "user", "assistant"], str], ...] = ()
+    messages: tuple[dict[Literal["system", "user", "assistant"], str], ...] = Field(min_length=1)
     """Each a one-key mapping of role to template."""
-    turns: tuple[str, ...] = ()
-    """User turns of a scripted conversation; each is a call that holds the earlier answers."""
 
 
 class FewShot(Block):

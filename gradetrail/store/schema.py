@@ -61,6 +61,8 @@ RESPONSES = _columns(
     ("is_text_repaired", "BOOLEAN", "True where lone surrogates became U+FFFD."),
     ("origin", "VARCHAR", "api, batch, import, replay or mock."),
     ("created_at", "TIMESTAMPTZ", "When the answer was received, UTC."),
+    ("token_nll", "DOUBLE", "Sum of -ln p over the answer's tokens, in nats; NULL if unknown."),
+    ("token_count", "BIGINT", "Tokens that token_nll sums over."),
 )
 
 CALLS = _columns(
