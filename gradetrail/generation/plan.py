@@ -1,0 +1,257 @@
+"""The plan: every trial of a spec, and the exact request that each one makes.
+
+Invariant: a plan is a function of spec, dataset and flags alone. It is complete (every selected
+sample is rendered) before the first call, and it does not look at what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradetrail.dataset import Samples, Selection, load_samples, parse_row
+from gradetrail.errors import Fault, SelectionError, SpecError, did_you_mean
+from gradetrail.prompt import Renderer, RenderError
+from gradetrail.providers import call_shape
+from gradetrail.request import CallShape, KeyMaker, canonical_json, canonical_messages, content_id, hash_canonical
+from gradetrail.spec import Model, Spec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 20_000
+MAX_FAULTS = 20
+PLAN_VERSION = 1
+PLANNED = (
+    "task", "model", "model_id", "prompt", "sample_id", "sample_hash", "dataset_id", "category", "cluster",
+    "epoch", "input_hash", "choice_order", "request_key",
+)  # fmt: skip
+"""Columns of a trial that the plan fixes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A model x prompt."""
+
+    model: Model
+    shape: CallShape
+    model_id: str
+    prompt: str
+    prompt_id: str
+    system: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Flags that narrow one invocation without changing what the plan owes."""
+
+    models: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    epochs: int | None = None
+    """Overrides the spec's epochs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All trials of a spec."""
+
+    spec: Spec
+    entrants: tuple[Entrant, ...]
+    samples: Samples
+    trials: pa.Table
+    """Columns PLANNED plus `entrant` (index) and `sample` (index in samples.selected)."""
+    plan_id: str
+    selection: Selection
+    epochs: int
+    renderer: Renderer
+    warnings: tuple[str, ...]
+
+
+def model_id(shape: CallShape) -> str:
+    """Hash provider, name, revision, endpoint and parameters."""
+    return content_id("gradetrail.model.v1", {k: v for k, v in shape.identity(1).items() if k != "epoch"})
+
+
+def entrants_of(spec: Spec, renderer: Renderer, narrowing: Narrowing) -> tuple[Entrant, ...]:
+    """List the entrants that this invocation asks for; SelectionError for an unknown name."""
+    models = {model.display: model for model in spec.models}
+    for kind, asked, known in (("model", narrowing.models, models), ("prompt", narrowing.prompts, spec.prompts)):
+        for name in asked:
+            if name not in known:
+                raise SelectionError(Fault(f"no {kind} `{name}` in the spec", f"--{kind}", fix=did_you_mean(name, known)))
+    return tuple(
+        Entrant(model, shape, model_id(shape), prompt, renderer.prompt_id(prompt), spec.option(model, "system"))
+        for name, model in models.items()
+        if not narrowing.models or name in narrowing.models
+        for shape in (call_shape(spec, model),)
+        for prompt in spec.prompts
+        if not narrowing.prompts or prompt in narrowing.prompts
+    )
+
+
+def plan_identity(spec: Spec, renderer: Renderer, selection: Selection) -> str:
+    """Hash task, prompts, request block and selection: what a run may not change on its way."""
+    request = spec.request.model_dump(mode="json", exclude_unset=True, exclude={"keep_raw"})
+    dataset = spec.dataset
+    return content_id(
+        "gradetrail.plan.v1",
+        {
+            "task": spec.name,
+            "prompts": {name: renderer.prompt_id(name) for name in spec.prompts},
+            "request": request,
+            "selection": {
+                "query": dataset.query,
+                "spec_where": dataset.where,
+                "spec_limit": dataset.limit,
+                "shuffle_seed": dataset.shuffle_seed if dataset.limit else None,
+                "where": selection.where,
+                "limit": selection.limit,
+                "sample": selection.sample,
+                "seed": selection.seed if selection.sample else None,
+                "cases": sorted(selection.cases),
+            },
+        },
+    )
+
+
+def make_plan(
+    spec: Spec, selection: Selection = Selection(), narrowing: Narrowing = Narrowing(), frame: object | None = None
+) -> Plan:
+    """Load the samples and render every trial.
+
+    Raises SpecError with up to 20 faults, each naming the dataset row and the field.
+    """
+    renderer = Renderer(spec)
+    faults = renderer.faults()
+    if faults:
+        raise SpecError(*faults)
+    entrants = entrants_of(spec, renderer, narrowing)
+    samples = load_samples(spec, selection, frame)
+    epochs = narrowing.epochs or spec.epochs
+    builder = _Builder(spec, renderer, entrants, samples, epochs)
+    trials = builder.build()
+    if builder.faults:
+        more = builder.n_faults - len(builder.faults)
+        raise SpecError(*builder.faults, *([Fault(f"and {more} more")] if more else []))
+    return Plan(
+        spec=spec,
+        entrants=entrants,
+        samples=samples,
+        trials=trials,
+        plan_id=plan_identity(spec, renderer, selection),
+        selection=selection,
+        epochs=epochs,
+        renderer=renderer,
+        warnings=(*samples.warnings, *_warnings(spec, entrants, epochs)),
+    )
+
+
+def _warnings(spec: Spec, entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:
+    if epochs > 1:
+        for name in sorted({e.model.display for e in entrants if e.shape.params.get("temperature") == 0}):
+            yield f"{name}: {epochs} epochs at temperature 0 will give nearly the same answer each time"
+
+
+class _Builder:
+    """Renders all trials, batch by batch, into one Arrow table."""
+
+    def __init__(
+        self, spec: Spec, renderer: Renderer, entrants: Sequence[Entrant], samples: Samples, epochs: int
+    ) -> None:
+        self.spec, self.renderer, self.entrants, self.samples, self.epochs = spec, renderer, entrants, samples, epochs
+        self.faults: list[Fault] = []
+        self.n_faults = 0
+        self._keys = [KeyMaker(entrant.shape) for entrant in entrants]
+        self._tails = [_input_tail(entrant.shape) for entrant in entrants]
+        self._per_epoch = spec.choices is not None and spec.choices.shuffle in ("per_epoch", "rotate")
+
+    def build(self) -> pa.Table:
+        import pyarrow as pa
+
+        schema = pa.schema(
+            [pa.field(name, pa.int32() if name == "epoch" else pa.string()) for name in PLANNED]
+            + [pa.field("entrant", pa.int32()), pa.field("sample", pa.int64())]
+        )
+        batches: list[pa.RecordBatch] = []
+        rows: list[tuple[Any, ...]] = []
+        for row in self._rows():
+            rows.append(row)
+            if len(rows) == BATCH_ROWS:
+                batches.append(_batch(rows, schema))
+                rows = []
+        if rows:
+            batches.append(_batch(rows, schema))
+        return pa.Table.from_batches(batches, schema)
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        spec, dataset_id = self.spec, self.samples.dataset_id
+        position = 0
+        for batch in self.samples.selected.to_batches(max_chunksize=1000):
+            columns = [batch.column(n).to_pylist() for n in ("sample_id", "sample_hash", "position", "content", "category", "cluster")]
+            for sample_id, sample_hash, place, content, category, cluster in zip(*columns, strict=True):
+                row = parse_row(content)
+                for epoch in range(1, self.epochs + 1):
+                    for (index, entrant), (messages, order) in self._rendered(row, sample_id, place, epoch):
+                        tail = self._tails[index]
+                        yield (
+                            spec.name, entrant.model.display, entrant.model_id, entrant.prompt, sample_id, sample_hash,
+                            dataset_id, category, cluster, epoch,
+                            hash_canonical("gradetrail.input.v1", b'{"messages":' + messages + tail), order,
+                            self._keys[index].key(messages, epoch, sample_hash, sample_id), index, position,
+                        )  # fmt: skip
+                position += 1
+
+    def _rendered(
+        self, row: dict[str, Any], sample_id: str, place: int, epoch: int
+    ) -> Iterator[tuple[tuple[int, Entrant], tuple[bytes, str | None]]]:
+        done: dict[tuple[str, str | None], tuple[bytes, str | None]] = {}
+        failed: set[str] = set()
+        for index, entrant in enumerate(self.entrants):
+            if entrant.prompt in failed:
+                continue
+            content = done.get((entrant.prompt, entrant.system))
+            if content is None:
+                try:
+                    rendered = self.renderer.render(entrant.prompt, row, sample_id, epoch, entrant.system)
+                    if epoch == 1:
+                        self._check_target(row, sample_id, rendered.choice_order)
+                except RenderError as error:
+                    failed.add(entrant.prompt)
+                    self._fault(error, entrant.prompt, sample_id, place)
+                    continue
+                order = None if rendered.choice_order is None else canonical_json(rendered.choice_order).decode()
+                content = (canonical_messages(rendered.messages), order)
+                done[(entrant.prompt, entrant.system)] = content
+            yield (index, entrant), content
+
+    def _check_target(self, row: dict[str, Any], sample_id: str, order: Sequence[int] | None) -> None:
+        if self.spec.target is None:
+            return
+        values, _ = self.renderer.values(row, sample_id, 1, order)
+        try:
+            self.renderer.targets(self.spec.target, values)
+        except RenderError as error:
+            raise RenderError(f"target: {error}") from None
+
+    def _fault(self, error: RenderError, prompt: str, sample_id: str, place: int) -> None:
+        self.n_faults += 1
+        if len(self.faults) < MAX_FAULTS:
+            is_target = str(error).startswith("target: ")
+            field = "target" if is_target else f"prompts.{prompt}"
+            where = f"{self.spec.dataset.path or 'dataset'} row {place + 1} (sample {sample_id})"
+            self.faults.append(Fault(str(error).removeprefix("target: "), where, field, "mend the template or the row"))
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True)
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _input_tail(shape: CallShape) -> bytes:
+    """Encode what follows `messages` in the canonical JSON of an input."""
+    rest = {"response_format": shape.response_format, "tools": shape.tools}
+    tail = canonical_json({key: value for key, value in rest.items() if value is not None})
+    return b"}" if tail == b"{}" else b"," + tail[1:]
