@@ -1,0 +1,323 @@
+"""Sends requests, many at a time, and hands every answer to the journal as it comes.
+
+Invariant: a request ends in exactly one journal line, with all of its attempts, whatever happened;
+nothing depends on the order in which answers come. Memory holds the calls in flight and no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import orjson
+
+from gradetrail.errors import ProviderError
+from gradetrail.generation.gate import Gate
+from gradetrail.generation.progress import Progress
+from gradetrail.generation.retry import FINAL, SHARED, Retry
+from gradetrail.providers import Provider
+from gradetrail.providers.response import Response, with_repaired_text
+from gradetrail.request import Request, content_id
+from gradetrail.spec import RunKnobs
+
+FLUSH_EVERY_S = 0.05
+SYNC_EVERY_S = 1.0
+SAME_FATAL_LIMIT = 5
+IN_A_ROW_LIMIT = 20
+_VOLATILE = re.compile(r"\b(?:req|request)[-_ ]?(?:id)?[-_:= ]*[\w-]{6,}|\b[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
+"""What differs between two equal errors: request ids, numbers."""
+
+
+class Sink(Protocol):
+    """Where ended requests go: `store.RunWriter`."""
+
+    def append(
+        self,
+        *,
+        response: Mapping[str, Any] | None,
+        calls: Sequence[Mapping[str, Any]],
+        trials: Sequence[Mapping[str, Any]],
+    ) -> None: ...
+    def flush(self) -> None: ...
+    def sync(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One request to make, and the trials that wait for it."""
+
+    request: Request
+    provider: Provider
+    trials: Sequence[dict[str, Any]]
+    """Planned columns of each trial with this request_key."""
+    canonical: bytes
+    """The hashed canonical JSON without messages."""
+    messages: bytes
+    """Canonical JSON of the messages."""
+    keep_raw: bool = False
+    keep_logprobs: bool = False
+
+
+@dataclass(slots=True)
+class FailFast:
+    """Watches for errors that will not end: the rule of failing fast."""
+
+    any_success: bool = False
+    same: dict[str, int] = field(default_factory=dict)
+    in_a_row: int = 0
+
+    def succeed(self) -> None:
+        self.any_success = True
+        self.in_a_row = 0
+
+    def fail(self, error: ProviderError) -> str | None:
+        """Count a failed request; give the reason to stop, if there is one now."""
+        if error.error_type in FINAL or error.error_type == "no_answer":
+            return None
+        self.in_a_row += 1
+        text = _VOLATILE.sub("#", f"{error.error_type}: {error}")
+        self.same[text] = self.same.get(text, 0) + 1
+        if not self.any_success and self.same[text] >= SAME_FATAL_LIMIT:
+            return f"{SAME_FATAL_LIMIT} requests failed in the same way and none succeeded: {error}"
+        if self.in_a_row >= IN_A_ROW_LIMIT:
+            return f"{IN_A_ROW_LIMIT} requests failed in a row; the last: {error}"
+        return None
+
+
+@dataclass(slots=True)
+class Ending:
+    """How a generation ended."""
+
+    status: str = "complete"
+    """`complete`, `aborted` or `interrupted`."""
+    reason: str | None = None
+
+
+class Engine:
+    """Runs one stream of work through a gate into a sink."""
+
+    def __init__(self, run_id: str, knobs: RunKnobs, gate: Gate, sink: Sink, progress: Progress) -> None:
+        self.run_id, self.knobs, self.gate, self.sink, self.progress = run_id, knobs, gate, sink, progress
+        self.ending = Ending()
+        self._watch = FailFast()
+        self._random = random.Random()
+        self._stopping = False
+        self._interrupts = 0
+
+    async def run(self, work: Iterator[Work]) -> Ending:
+        """Work through all requests; return how it ended. Closes nothing that it did not open."""
+        workers = [
+            asyncio.create_task(self._worker(work)) for _ in range(min(self.gate.ceiling, max(1, self.progress.n_requests)))
+        ]
+        ticker = asyncio.create_task(self._tick())
+        remove = self._on_interrupt(workers)
+        try:
+            await asyncio.gather(*workers)
+        except asyncio.CancelledError:
+            if self.ending.status != "interrupted":
+                raise
+        finally:
+            remove()
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            ticker.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ticker
+            self.sink.flush()
+            self.sink.sync()
+            self.progress.tell()
+        return self.ending
+
+    def _on_interrupt(self, workers: Sequence[asyncio.Task[None]]) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            return lambda: None
+        loop = asyncio.get_running_loop()
+
+        def interrupt() -> None:
+            self._interrupts += 1
+            self._stopping = True
+            self.ending.status = "interrupted"
+            self.ending.reason = "interrupted by Ctrl-C"
+            if self._interrupts > 1:
+                for worker in workers:
+                    worker.cancel()
+
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+        return lambda: loop.remove_signal_handler(signal.SIGINT)
+
+    async def _tick(self) -> None:
+        synced = time.monotonic()
+        while True:
+            await asyncio.sleep(FLUSH_EVERY_S)
+            self.sink.flush()
+            if time.monotonic() - synced >= SYNC_EVERY_S:
+                await asyncio.to_thread(self.sink.sync)
+                synced = time.monotonic()
+            self.progress.limit = self.gate.limit
+            self.progress.tell()
+
+    async def _worker(self, work: Iterator[Work]) -> None:
+        while not self._stopping:
+            item = next(work, None)
+            if item is None:
+                return
+            await self._answer(item)
+
+    async def _answer(self, work: Work) -> None:
+        retry: Retry | None = None
+        attempts: list[dict[str, Any]] = []
+        gate, progress = self.gate, self.progress
+        while True:
+            await gate.enter()
+            if self._stopping and not attempts:
+                gate.leave()
+                return
+            started_at = datetime.now(UTC)
+            started = time.perf_counter()
+            try:
+                response = await work.provider.complete(work.request, self.knobs.timeout_s)
+            except ProviderError as error:
+                failure = error
+            except BaseException:
+                gate.leave()
+                raise
+            else:
+                latency_ms = (time.perf_counter() - started) * 1000
+                gate.leave()
+                gate.succeed()
+                self._watch.succeed()
+                self._store(work, response, attempts, started_at, latency_ms)
+                return
+            gate.leave()
+            attempts.append(self._failed_call(work, failure, len(attempts) + 1, started_at, started))
+            progress.n_calls += 1
+            if failure.error_type in ("rate_limit", "overloaded"):
+                gate.halve()
+            if retry is None:
+                retry = Retry(self.knobs.max_retries, self.knobs.retry_for_s, self._random)
+            wait = None
+            if not self._stopping:
+                wait = retry.wait_s(failure, time.monotonic(), any_success=self._watch.any_success)
+            if wait is None:
+                self._give_up(work, failure, attempts)
+                return
+            progress.retries[failure.error_type] += 1
+            if failure.error_type in SHARED:
+                gate.pause(wait)
+            else:
+                await asyncio.sleep(wait)
+
+    def _failed_call(
+        self, work: Work, error: ProviderError, attempt: int, started_at: datetime, started: float
+    ) -> dict[str, Any]:
+        call = _call(self.run_id, work, attempt, started_at, (time.perf_counter() - started) * 1000)
+        call.update(
+            status="error", error_type=error.error_type, error_message=str(error)[:2000], http_status=error.http_status
+        )
+        return call
+
+    def _give_up(self, work: Work, error: ProviderError, attempts: list[dict[str, Any]]) -> None:
+        ended_at = datetime.now(UTC)
+        state = {
+            "run_id": self.run_id, "status": "error", "error_type": error.error_type,
+            "error_message": str(error)[:2000], "is_hit": False, "ended_at": ended_at,
+        }  # fmt: skip
+        self.sink.append(response=None, calls=attempts, trials=[{**trial, **state} for trial in work.trials])
+        self.progress.n_done += 1
+        self.progress.errors[error.error_type] += 1
+        reason = self._watch.fail(error)
+        if error.error_type == "connection" and not self._watch.any_success:
+            reason = f"the server cannot be reached: {error}"
+        if reason and not self._stopping:
+            self._stopping = True
+            self.ending.status, self.ending.reason = "aborted", reason
+
+    def _store(
+        self,
+        work: Work,
+        response: Response,
+        attempts: list[dict[str, Any]],
+        started_at: datetime,
+        latency_ms: float,
+    ) -> None:
+        response = with_repaired_text(response)
+        request, usage = work.request, response.usage
+        if response.latency_ms is not None:
+            latency_ms = response.latency_ms
+        response_id = response.response_id(request.key)
+        now = datetime.now(UTC)
+        measured = {
+            "served_model": response.served_model,
+            "latency_ms": latency_ms,
+            "ttft_ms": response.ttft_ms,
+            "input_tokens": usage.input_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+            "output_tokens": usage.output_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+        }
+        call = _call(self.run_id, work, len(attempts) + 1, started_at, latency_ms)
+        call.update(measured, status="ok", response_id=response_id, billed_usd=usage.billed_usd)
+        answer = _answer_row(self.run_id, work, response, response_id, now)
+        state = {
+            **measured, "run_id": self.run_id, "status": "answered", "is_hit": False, "response_id": response_id,
+            "response_run_id": self.run_id, "stop_reason": response.stop_reason, "token_nll": response.token_nll,
+            "token_count": response.token_count, "confidence": response.confidence, "ended_at": now,
+        }  # fmt: skip
+        self.sink.append(
+            response=answer, calls=[*attempts, call], trials=[{**trial, **state} for trial in work.trials]
+        )
+        progress = self.progress
+        progress.n_done += 1
+        progress.n_calls += 1
+        progress.output_tokens += usage.output_tokens or 0
+
+
+def _call(run_id: str, work: Work, attempt: int, started_at: datetime, latency_ms: float) -> dict[str, Any]:
+    request = work.request
+    return {
+        "call_id": content_id("gradetrail.call.v1", [run_id, request.key, 1, attempt, started_at.isoformat()]),
+        "run_id": run_id, "request_key": request.key, "provider": request.shape.provider,
+        "model": request.shape.model, "role": "subject", "purpose": "answer", "turn": 1, "attempt": attempt,
+        "started_at": started_at, "latency_ms": latency_ms,
+    }  # fmt: skip
+
+
+def _answer_row(
+    run_id: str, work: Work, response: Response, response_id: str, now: datetime
+) -> dict[str, Any]:
+    request = work.request
+    calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls]
+    return {
+        "run_id": run_id,
+        "response_id": response_id,
+        "request_key": request.key,
+        "provider": request.shape.provider,
+        "model": request.shape.model,
+        "served_model": response.served_model,
+        "messages": work.messages.decode(),
+        "request": work.canonical.decode(),
+        "text": response.text,
+        "reasoning": response.reasoning,
+        "tool_calls": orjson.dumps(calls).decode() if calls else None,
+        "stop_reason": response.stop_reason,
+        "raw_stop_reason": response.raw_stop_reason,
+        "confidence": response.confidence,
+        "logprobs": orjson.dumps(response.logprobs).decode() if work.keep_logprobs and response.logprobs else None,
+        "raw": orjson.dumps(response.raw).decode() if work.keep_raw and response.raw is not None else None,
+        "is_text_repaired": response.is_text_repaired,
+        "origin": response.origin,
+        "created_at": now,
+        "token_nll": response.token_nll,
+        "token_count": response.token_count,
+    }

@@ -1,0 +1,51 @@
+"""What is known of a generation while it goes on; the CLI draws it, the manifest keeps it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts of one command; changed by the engine alone."""
+
+    n_trials: int = 0
+    """Trials planned."""
+    n_hits: int = 0
+    """Trials whose answer was stored before."""
+    n_requests: int = 0
+    """Distinct requests to make."""
+    n_done: int = 0
+    """Requests that ended, well or not."""
+    n_calls: int = 0
+    """Attempts made, with those that failed."""
+    errors: Counter[str] = field(default_factory=Counter)
+    """Requests that ended in an error, by error_type."""
+    retries: Counter[str] = field(default_factory=Counter)
+    """Attempts that failed and were tried again, by error_type."""
+    output_tokens: int = 0
+    limit: int = 0
+    """Calls that may be in flight now."""
+    started_at: float = field(default_factory=time.monotonic)
+    observe: Callable[[Progress], None] | None = None
+    """Called on the engine's thread about ten times a second."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started_at
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds left at the present rate; None before the first request ended."""
+        if self.n_done == 0:
+            return None
+        return self.elapsed_s / self.n_done * (self.n_requests - self.n_done)
+
+    def tell(self) -> None:
+        """Show the present state to whoever observes."""
+        if self.observe is not None:
+            self.observe(self)

@@ -1,0 +1,61 @@
+"""When a failed call is tried again, after how long, and when it is given up.
+
+Invariant: the number of attempts of one request is bounded by `max_retries` for faults of its own
+(timeouts, 5xx) and by `retry_for_s` for faults that all requests share (limits, overload, network).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from gradetrail.errors import ProviderError
+
+BACKOFF_BASE_S = 0.5
+BACKOFF_CAP_S = 20.0
+SHARED = frozenset({"rate_limit", "overloaded", "connection"})
+"""Faults of the server or the way to it: they pause everybody and use no attempt up."""
+OWN = frozenset({"timeout", "server", "bad_reply"})
+"""Faults that may be this request's own: they use up `max_retries`."""
+FINAL = frozenset({"over_context", "filtered"})
+"""Errors that asking again cannot mend; `run` does not ask again and fail-fast ignores them."""
+
+
+@dataclass(slots=True)
+class Retry:
+    """The retry state of one request."""
+
+    max_retries: int
+    retry_for_s: float
+    random: random.Random
+    own_failures: int = 0
+    shared_failures: int = 0
+    _first_failure_at: float | None = field(default=None)
+
+    def wait_s(self, error: ProviderError, now: float, *, any_success: bool) -> float | None:
+        """Give the seconds to wait before the next attempt; None if there is none.
+
+        `now` is a monotonic time in seconds.
+        """
+        if self._first_failure_at is None:
+            self._first_failure_at = now
+        if error.error_type in OWN:
+            self.own_failures += 1
+            if self.own_failures > self.max_retries:
+                return None
+            return self._at_least(error, self._jitter(self.own_failures))
+        if error.error_type not in SHARED or (error.error_type == "connection" and not any_success):
+            return None
+        self.shared_failures += 1
+        left = self.retry_for_s - (now - self._first_failure_at)
+        wait = self._at_least(error, self._jitter(self.shared_failures))
+        return wait if wait <= left else None
+
+    def _jitter(self, failures: int) -> float:
+        """Full jitter: uniform between 0 and the doubled, capped backoff."""
+        exponent = min(failures - 1, 30)
+        return self.random.uniform(0, min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2**exponent))
+
+    @staticmethod
+    def _at_least(error: ProviderError, wait: float) -> float:
+        return max(wait, error.retry_after_s + wait * 0.1) if error.retry_after_s is not None else wait
