@@ -162,8 +162,8 @@ class KeyMaker:
         self.shape = shape
         self._parts: dict[int, tuple[bytes, bytes]] = {}
 
-    def canonical(self, messages: bytes, epoch: int, sample_hash: str, sample_id: str) -> bytes:
-        """Give the canonical request; `messages` is canonical JSON already."""
+    def _around(self, epoch: int, sample_hash: str, sample_id: str) -> tuple[bytes, bytes]:
+        """Give the canonical request before and after its messages."""
         parts = None if self.shape.sees_sample else self._parts.get(epoch)
         if parts is None:
             fields = self.shape.identity(epoch)
@@ -172,8 +172,19 @@ class KeyMaker:
                 fields["sample_id"] = sample_id
             parts = _split(canonical_json(fields))
             self._parts[epoch] = parts
-        head, tail = parts
+        return parts
+
+    def canonical(self, messages: bytes, epoch: int, sample_hash: str, sample_id: str) -> bytes:
+        """Give the canonical request; `messages` is canonical JSON already."""
+        head, tail = self._around(epoch, sample_hash, sample_id)
         return head + b'"messages":' + messages + tail
+
+    def without_messages(self, epoch: int, sample_hash: str = "", sample_id: str = "") -> bytes:
+        """Give the canonical request without its messages: the stored `request` column."""
+        head, tail = self._around(epoch, sample_hash, sample_id)
+        if head == b"{":
+            return b"{" + tail.removeprefix(b",")
+        return head.removesuffix(b",") + (tail if tail.startswith(b",") else b"}")
 
     def key(self, messages: bytes, epoch: int, sample_hash: str = "", sample_id: str = "") -> str:
         """Give the request_key: 64 lower-case hex digits."""
