@@ -1,0 +1,74 @@
+-- The newest stored answer of each planned request, with the numbers of the call that brought it.
+-- One row per request_key of the relation `planned`.
+-- Answers older than $not_before (UTC, NULL for no limit) are left out; NULL numbers were not reported.
+-- Source: counting only; ties of created_at go to the greater run_id, so that every machine agrees.
+with wanted as (
+    select distinct
+        planned.request_key
+    from planned
+),
+
+newest as (
+    select
+        responses.request_key,
+        responses.run_id as response_run_id,
+        responses.response_id,
+        responses.stop_reason,
+        responses.served_model,
+        responses.confidence,
+        responses.token_nll,
+        responses.token_count
+    from responses
+    semi join wanted using (request_key)
+    where $not_before::timestamptz is null or responses.created_at >= $not_before::timestamptz
+    qualify row_number() over (
+        partition by responses.request_key
+        order by responses.created_at desc, responses.run_id desc, responses.response_id asc
+    ) = 1
+),
+
+measured as (
+    select
+        calls.run_id,
+        calls.request_key,
+        calls.response_id,
+        calls.latency_ms,
+        calls.ttft_ms,
+        calls.input_tokens,
+        calls.cache_read_tokens,
+        calls.cache_write_tokens,
+        calls.output_tokens,
+        calls.reasoning_tokens
+    from calls
+    semi join newest
+        on calls.request_key = newest.request_key
+        and calls.run_id = newest.response_run_id
+        and calls.response_id = newest.response_id
+    where calls.status = 'ok'
+    qualify row_number() over (
+        partition by calls.run_id, calls.request_key, calls.response_id
+        order by calls.started_at asc, calls.call_id asc
+    ) = 1
+)
+
+select
+    newest.request_key,
+    newest.response_run_id,
+    newest.response_id,
+    newest.stop_reason,
+    newest.served_model,
+    newest.confidence,
+    newest.token_nll,
+    newest.token_count,
+    measured.latency_ms,
+    measured.ttft_ms,
+    measured.input_tokens,
+    measured.cache_read_tokens,
+    measured.cache_write_tokens,
+    measured.output_tokens,
+    measured.reasoning_tokens
+from newest
+left join measured
+    on newest.request_key = measured.request_key
+    and newest.response_run_id = measured.run_id
+    and newest.response_id = measured.response_id
