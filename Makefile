@@ -1,0 +1,62 @@
+# Needs Python 3.11 or newer, git and make; everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PYTEST_ARGS ?=
+
+.PHONY: help demo test check format docs bench clean
+
+help:
+	@echo "make demo    the leaderboard of four real models, offline"
+	@echo "make test    every test"
+	@echo "make check   format, lint, types, layers, SQL, docs in step"
+	@echo "make format  rewrite Python and SQL in the project's format"
+	@echo "make docs    write the generated pages again"
+	@echo "make bench   speed beside the floors, on this machine"
+
+demo: $(VENV)/.installed
+	@$(BIN)/gradetrail demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/sqlfluff lint sql
+	$(BIN)/python .ci/docs.py --check
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/sqlfluff fix sql
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/python .ci/docs.py
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "gradetrail needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@$(PYTHON) -m venv --clear $(VENV) \
+		|| { echo "Python's venv module is missing: on Debian, apt-get install python3-venv" >&2; exit 2; }
+	@touch $@
+
+# an editable install: sql/ and specs/ are read in place, so only a change of dependencies installs again
+$(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/.made
+	@echo "installing gradetrail into $(VENV)" >&2
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.made
+	@echo "installing gradetrail with its development tools into $(VENV)" >&2
+	@$(PIP) --editable '.[dev,text]'
+	@touch $@ $(VENV)/.installed
