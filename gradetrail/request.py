@@ -93,9 +93,11 @@ class CallShape:
     betas: tuple[str, ...] = ()
     """Beta headers: they change the answer, so they are in the key."""
     source_digest: str | None = None
-    """sha256 of the `python` source or of the `replay` answers file."""
+    """sha256 of the `python` source, the `replay` answers, or the `http` body template and reply path."""
     sees_sample: bool = False
     """True for providers that are given the sample itself, which then is in the key."""
+    sees_prompt: bool = False
+    """True for `replay`, which looks answers up by the prompt's name: the name then is in the key."""
 
     def identity(self, epoch: int) -> dict[str, Json]:
         """Collect what the key covers, but for messages and sample; absent things are left out."""
@@ -137,6 +139,8 @@ class Request:
     sample: Mapping[str, Json] | None = None
     """The dataset row, for providers that see it (`python`, `replay`); None otherwise."""
     sample_hash: str = ""
+    prompt: str = "default"
+    """Name of the prompt, for `replay`, which looks answers up by it."""
 
     @property
     def params(self) -> dict[str, Json]:
@@ -158,8 +162,9 @@ def _split(fields: bytes) -> tuple[bytes, bytes]:
 class KeyMaker:
     """Makes request keys for one entrant; encodes the shared part once an epoch."""
 
-    def __init__(self, shape: CallShape) -> None:
+    def __init__(self, shape: CallShape, prompt: str = "default") -> None:
         self.shape = shape
+        self.prompt = prompt
         self._parts: dict[int, tuple[bytes, bytes]] = {}
 
     def _around(self, epoch: int, sample_hash: str, sample_id: str) -> tuple[bytes, bytes]:
@@ -170,6 +175,8 @@ class KeyMaker:
             if self.shape.sees_sample:
                 fields["sample_hash"] = sample_hash
                 fields["sample_id"] = sample_id
+            if self.shape.sees_prompt:
+                fields["prompt"] = self.prompt
             parts = _split(canonical_json(fields))
             self._parts[epoch] = parts
         return parts

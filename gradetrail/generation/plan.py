@@ -162,7 +162,7 @@ class _Builder:
         self.spec, self.renderer, self.entrants, self.samples, self.epochs = spec, renderer, entrants, samples, epochs
         self.faults: list[Fault] = []
         self.n_faults = 0
-        self._keys = [KeyMaker(entrant.shape) for entrant in entrants]
+        self._keys = [KeyMaker(entrant.shape, entrant.prompt) for entrant in entrants]
         self._tails = [_input_tail(entrant.shape) for entrant in entrants]
         self._per_epoch = spec.choices is not None and spec.choices.shuffle in ("per_epoch", "rotate")
 
