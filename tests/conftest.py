@@ -4,7 +4,6 @@ import ipaddress
 import os
 import sys
 import time
-from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -36,9 +35,8 @@ sys.addaudithook(_refuse_internet)
 
 
 @pytest.fixture(autouse=True)
-def _no_keys_and_no_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_keys_and_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the developer's API keys and GRADETRAIL_ settings, so that a test says which it uses."""
     for name in list(os.environ):
         if name.startswith("GRADETRAIL_") or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
-    yield
