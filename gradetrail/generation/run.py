@@ -1,0 +1,371 @@
+"""The life of a run: which run a plan belongs to, what is outstanding, and how it ends.
+
+Invariant: nothing is written before everything is valid; the plan is on disk before the first call;
+a run is pinned to the exact answers that it used; its manifest says `running` until all is sealed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.dataset import parse_row
+from gradetrail.errors import Fault, SpecError
+from gradetrail.generation.engine import Ending, Engine, Work
+from gradetrail.generation.gate import Gate
+from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
+from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Plan
+from gradetrail.generation.progress import Progress
+from gradetrail.providers import Provider, check_model, open_provider
+from gradetrail.request import KeyMaker, Request, canonical_messages
+from gradetrail.store import Store
+from gradetrail.store.schema import arrow_schema
+from gradetrail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+DIFFERENCES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How this invocation generates."""
+
+    new: bool = False
+    """Make a new run even if one of the same plan is there."""
+    refresh: bool = False
+    """Ask everything again; stored answers stay."""
+    max_age: timedelta | None = None
+    """Oldest stored answer that counts."""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """What a plan asks of the warehouse now."""
+
+    run_id: str | None
+    """Run that the plan continues; None for a new one."""
+    manifest: dict[str, Any] | None
+    trials: pa.Table
+    """Trials to add or to answer: columns of `trials` plus entrant, sample, is_added, is_first_of_key."""
+    differences: tuple[str, ...]
+    """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
+
+    @property
+    def n_hits(self) -> int:
+        """Trials that a stored answer serves."""
+        return int(_count(self.trials, "answered"))
+
+    @property
+    def n_requests(self) -> int:
+        """Distinct requests to make."""
+        import pyarrow.compute as pc
+
+        first = self.trials.filter(pc.field("is_first_of_key") & (pc.field("status") == "pending"))
+        return first.num_rows
+
+
+def _count(trials: pa.Table, status: str) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.sum(pc.equal(trials.column("status"), status)).as_py() or 0)
+
+
+def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outstanding:
+    """Compare a plan with the warehouse; reads only, and a warehouse need not exist yet."""
+    if not (root / "gradetrail.json").exists():
+        return _compare(sql.connect(), plan, None, None, options, now, empty=True)
+    with Warehouse(root) as warehouse:
+        con = warehouse.connection()
+        newest = None if options.new or options.refresh else _newest_run(warehouse, plan)
+        return _compare(con, plan, newest, _present(con, newest), options, now)
+
+
+def _newest_run(warehouse: Warehouse, plan: Plan) -> dict[str, Any] | None:
+    fitting = [m for m in warehouse.manifests() if m.get("plan_id") == plan.plan_id]
+    return max(fitting, key=lambda m: (m["started_at"], m["run_id"]), default=None)
+
+
+def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
+    run_id = manifest["run_id"] if manifest else ""
+    return sql.run_file(con, "generation/present_trials", {"run_id": run_id}).to_arrow_table()
+
+
+def _compare(
+    con: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    manifest: dict[str, Any] | None,
+    present: pa.Table | None,
+    options: Options,
+    now: datetime,
+    *,
+    empty: bool = False,
+) -> Outstanding:
+    import pyarrow as pa
+
+    if present is None:
+        present = arrow_schema("trials").empty_table()
+    planned = plan.trials.append_column("ordinal", pa.array(range(plan.trials.num_rows), pa.int64()))
+    con.register("planned", planned)
+    con.register("present", present)
+    differences: tuple[str, ...] = ()
+    if manifest is not None:
+        changed = sql.run_file(con, "generation/changed_trials")
+        differences = tuple(_difference(changed, plan.trials.num_rows))
+        if differences:
+            manifest = None
+            con.unregister("present")
+            con.register("present", present.slice(0, 0))
+    not_before = now if options.refresh else now - options.max_age if options.max_age else None
+    if manifest is not None and manifest.get("refresh"):
+        not_before = datetime.fromisoformat(manifest["started_at"])
+    if empty:
+        stored = sql.run_file(con, "generation/no_stored_answers").to_arrow_table()
+    else:
+        stored = sql.run_file(con, "generation/stored_answers", {"not_before": not_before}).to_arrow_table()
+    con.register("stored", stored)
+    run_id = manifest["run_id"] if manifest else ""
+    trials = sql.run_file(con, "generation/planned_trials", {"run_id": run_id, "now": now}).to_arrow_table()
+    for name in ("planned", "present", "stored"):
+        con.unregister(name)
+    return Outstanding(run_id or None, manifest, trials, differences)
+
+
+def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[str]:
+    rows = changed.fetchall()
+    for model, prompt, sample_id, epoch, *pairs in rows[:DIFFERENCES_SHOWN]:
+        parts = ("sample", "rendered prompt", "model or its parameters")
+        changes = [
+            f"{part} {old[:12]} -> {new[:12]}"
+            for part, old, new in zip(parts, pairs[::2], pairs[1::2], strict=True)
+            if old is not None
+        ]
+        yield f"{model} / {prompt} / sample {sample_id} / epoch {epoch}: {', '.join(changes) or 'request changed'}"
+    if len(rows) > DIFFERENCES_SHOWN:
+        yield f"and {len(rows) - DIFFERENCES_SHOWN:,} more of {n_trials:,} trials"
+
+
+def check_models(plan: Plan, todo: Outstanding) -> None:
+    """Check keys and files of the models that will be asked; raise SpecError with all faults."""
+    import pyarrow.compute as pc
+
+    asked = set(todo.trials.filter(pc.field("status") == "pending").column("model").unique().to_pylist())
+    faults: list[Fault] = []
+    for number, model in enumerate(plan.spec.models):
+        if model.display in asked:
+            faults += check_model(plan.spec, model, plan.spec.where("models", number))
+    if faults:
+        raise SpecError(*faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """How a generation ended."""
+
+    run_id: str
+    is_new: bool
+    status: str
+    """`complete`, `incomplete`, `aborted` or `interrupted`."""
+    reason: str | None
+    progress: Progress
+    differences: tuple[str, ...]
+
+
+def generate(
+    root: Path,
+    plan: Plan,
+    *,
+    scorers: Mapping[str, str],
+    options: Options,
+    gate: Gate,
+    progress: Progress,
+) -> Generated:
+    """Make the calls that a plan still owes, into the run that it belongs to.
+
+    `scorers` maps scorer names to scorer_ids, for the manifest. Raises before the first write if
+    anything is wrong; failures of calls are rows.
+    """
+    now = datetime.now(UTC)
+    todo = outstanding(root, plan, options, now)
+    check_models(plan, todo)
+    progress.n_trials += plan.trials.num_rows
+    progress.n_hits += todo.n_hits
+    progress.n_requests += todo.n_requests
+    if todo.manifest is not None and todo.trials.num_rows == 0:
+        status = _status_of(root, str(todo.run_id), todo.manifest)
+        return Generated(str(todo.run_id), False, status, todo.manifest.get("aborted_reason"), progress, ())
+    store = Store(root)
+    run_id = todo.run_id or store.new_run_id(plan.spec.name, now)
+    spec_id = spec_identity(plan.spec, plan, scorers)
+    manifest = _manifest(run_id, plan, todo, scorers, spec_id, options, now)
+    header = {"run_id": run_id, "plan_id": plan.plan_id, "plan_version": PLAN_VERSION, "spec_id": spec_id}
+    with store.writer(run_id, header=header) as writer:
+        store.publish_samples(plan.samples.dataset_id, plan.samples.everything)
+        rows = _with_run(todo.trials, run_id)
+        if todo.run_id is None:
+            store.start_plan(run_id, rows)
+        else:
+            _append_known(writer, rows, todo.trials)
+        store.write_manifest(run_id, manifest)
+        engine = Engine(run_id, plan.spec.run, gate, writer, progress)
+        ending = _drive(engine, plan, todo.trials) if todo.n_requests else Ending()
+    manifest["status"], manifest["aborted_reason"] = ending.status, ending.reason
+    if ending.status == "complete":
+        manifest["status"] = _status_of(root, run_id, manifest)
+    ended_at = datetime.now(UTC)
+    manifest["ended_at"] = ended_at.isoformat()
+    manifest["elapsed_s"] = round(manifest["elapsed_s"] + (ended_at - now).total_seconds(), 3)
+    store.write_manifest(run_id, manifest)
+    return Generated(run_id, todo.run_id is None, manifest["status"], ending.reason, progress, todo.differences)
+
+
+def _manifest(
+    run_id: str,
+    plan: Plan,
+    todo: Outstanding,
+    scorers: Mapping[str, str],
+    spec_id: str,
+    options: Options,
+    now: datetime,
+) -> dict[str, Any]:
+    fresh = new_manifest(
+        run_id, plan, scorers=scorers, spec_id=spec_id, started_at=now, tags=options.tags, refresh=options.refresh
+    )
+    old = todo.manifest
+    if old is None:
+        return fresh
+    models = {record["model"]: record for record in [*old["models"], *model_records(plan.entrants)]}
+    kept = {key: old[key] for key in ("started_at", "elapsed_s", "refresh", "seed")}
+    tags = list(dict.fromkeys([*old.get("tags", []), *options.tags]))
+    extended = {
+        "models": list(models.values()),
+        "prompts": {**old["prompts"], **fresh["prompts"]},
+        "epochs": max(old["epochs"], fresh["epochs"]),
+        "n_trials": max(old["n_trials"], fresh["n_trials"]),
+    }
+    return {**fresh, **kept, **extended, "tags": tags}
+
+
+def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
+    """A run is complete when none of its trials is pending or skipped."""
+    with Warehouse(root) as warehouse:
+        rows = sql.run_file(warehouse.connection(), "generation/owed_trials", {"run_id": run_id}).fetchall()
+    owed = int(rows[0][0])
+    if owed == 0:
+        return "complete"
+    return str(manifest["status"]) if manifest["status"] in ("aborted", "interrupted") else "incomplete"
+
+
+def _with_run(trials: pa.Table, run_id: str) -> pa.Table:
+    import pyarrow as pa
+
+    schema = arrow_schema("trials")
+    table = trials.set_column(
+        trials.schema.get_field_index("run_id"), "run_id", pa.array([run_id] * trials.num_rows, pa.string())
+    )
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _append_known(writer: Any, rows: pa.Table, todo: pa.Table) -> None:
+    """Record the trials that were added, and those that a stored answer serves now."""
+    import pyarrow.compute as pc
+
+    known = rows.filter(pc.or_(todo.column("is_added"), pc.equal(todo.column("status"), "answered")))
+    for batch in known.to_batches(max_chunksize=1000):
+        for trial in batch.to_pylist():
+            writer.append(response=None, calls=(), trials=[{k: v for k, v in trial.items() if v is not None}])
+
+
+def _drive(engine: Engine, plan: Plan, trials: pa.Table) -> Ending:
+    """Run the engine to its end, on a thread of its own where a loop is running already (notebooks)."""
+
+    async def main() -> Ending:
+        providers: dict[str, Provider] = {}
+        try:
+            for entrant in plan.entrants:
+                name = entrant.model.display
+                if name not in providers:
+                    providers[name] = open_provider(
+                        plan.spec, entrant.model, entrant.shape,
+                        concurrency=engine.gate.ceiling, timeout_s=engine.knobs.timeout_s,
+                    )  # fmt: skip
+            return await engine.run(_work(plan, trials, providers))
+        finally:
+            for provider in providers.values():
+                await provider.close()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main())
+    outcome: list[Ending | BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(main()))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=target, name="gradetrail-generate")
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _work(plan: Plan, trials: pa.Table, providers: Mapping[str, Provider]) -> Iterator[Work]:
+    """Yield the requests to make in plan order, rendered as they are needed."""
+    import pyarrow.compute as pc
+
+    pending = trials.filter(pc.field("status") == "pending").select([*PLANNED, "entrant", "sample", "is_first_of_key"])
+    sharing: dict[str, list[dict[str, Any]]] = {}
+    for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
+        sharing.setdefault(row["request_key"], []).append(_planned(row))
+    content = plan.samples.selected.column("content")
+    makers = [KeyMaker(entrant.shape) for entrant in plan.entrants]
+    for batch in pending.filter(pc.field("is_first_of_key")).to_batches(max_chunksize=500):
+        for row in batch.to_pylist():
+            entrant, maker = plan.entrants[row["entrant"]], makers[row["entrant"]]
+            sample = parse_row(content[row["sample"]].as_py())
+            epoch, key = row["epoch"], row["request_key"]
+            sample_id, sample_hash = row["sample_id"], row["sample_hash"]
+            messages = plan.renderer.render(entrant.prompt, sample, sample_id, epoch, entrant.system).messages
+            request = Request(
+                entrant.shape, messages, epoch, key, sample_id,
+                sample if entrant.shape.sees_sample else None, sample_hash, entrant.prompt,
+            )  # fmt: skip
+            yield Work(
+                request=request,
+                provider=providers[entrant.model.display],
+                trials=[_planned(row), *sharing.get(key, ())],
+                canonical=maker.without_messages(epoch, sample_hash, sample_id),
+                messages=canonical_messages(messages),
+                keep_raw=bool(plan.spec.option(entrant.model, "keep_raw")),
+                keep_logprobs=bool(entrant.shape.params.get("logprobs")),
+            )
+
+
+def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in PLANNED if row[name] is not None}
+
+
+def describe(differences: Sequence[str]) -> str:
+    """Say why a new run was made instead of going on with the newest."""
+    lines = "\n".join(f"  {line}" for line in differences)
+    return f"the plan differs from the newest run, so a new run was made (answers that still fit were kept):\n{lines}"

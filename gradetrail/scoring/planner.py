@@ -1,0 +1,198 @@
+"""Which grades are missing, and how they come about: reads answers, grades them, publishes whole files.
+
+Invariant: the grades of a (run, scorer) are published at once or not at all; nothing here calls a
+model; grades of older definitions stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from gradetrail import sql
+from gradetrail.dataset import parse_row
+from gradetrail.errors import Fault, SpecError
+from gradetrail.prompt import Renderer, RenderError, render
+from gradetrail.request import content_id
+from gradetrail.scoring.grade import Definition, columns, grade
+from gradetrail.spec import Spec
+from gradetrail.store import Store
+from gradetrail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+GRADING_KEYS = ("target", "extract", "confidence", "scorers", "unanswered", "choices")
+"""Blocks of a spec that decide grades: kept with the task, so that a run can be graded without its file."""
+FAULTS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What was done for one (run, scorer)."""
+
+    run_id: str
+    scorer: str
+    scorer_id: str
+    n_rows: int
+    """Rows written; 0 if the stored grades were up to date."""
+    counts: Mapping[str, int]
+    """Rows by outcome."""
+
+
+def grading_of(spec: Spec) -> dict[str, Any]:
+    """Give the part of a spec that decides grades, as JSON."""
+    whole = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {key: whole[key] for key in GRADING_KEYS if key in whole}
+
+
+def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) -> int:
+    """Make the spec's scorers the current ones of its task; give the task's version."""
+    for definition in definitions:
+        store.publish_scorer(definition.scorer_id(), definition.record())
+    return store.publish_task(
+        spec.name,
+        {
+            "scorers": {definition.name: definition.scorer_id() for definition in definitions},
+            "primary": definitions[0].name,
+            "unanswered": spec.unanswered,
+            "grading": grading_of(spec),
+        },
+    )
+
+
+class RunGrader:
+    """Grades the answers of one run with any number of scorers."""
+
+    def __init__(self, warehouse: Warehouse, spec: Spec, run_id: str) -> None:
+        self.con: duckdb.DuckDBPyConnection = warehouse.connection()
+        self.spec, self.run_id = spec, run_id
+        self.renderer = Renderer(spec, with_examples=False)
+        self._samples: list[tuple[str, str | None, str]] | None = None
+        self._rendered: dict[str, pa.Table] = {}
+        sql.run(self.con, "drop table if exists trial_answer")
+        answers = sql.run_file(self.con, "scoring/answers", {"run_id": run_id}).to_arrow_table()
+        self.con.register("trial_answer", answers)
+        self.n_trials = answers.num_rows
+
+    def close(self) -> None:
+        """Drop what was read."""
+        self.con.unregister("trial_answer")
+
+    def scores(self, definition: Definition) -> pa.Table:
+        """Grade all trials; rows of the stored table `scores`."""
+        inputs = self._inputs(definition)
+        self.con.register("grading_input", inputs)
+        try:
+            sql.run_file(self.con, "scoring/answer_inputs")
+            grade(self.con, definition)
+            params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
+            return sql.run_file(self.con, "scoring/score_rows", params).to_arrow_table()
+        finally:
+            self.con.unregister("grading_input")
+
+    def flips(self, definition: Definition, scores: pa.Table) -> list[dict[str, Any]]:
+        """Compare grades with the stored newest ones of the same scorer name; one dict per change."""
+        self.con.register("new_score", scores)
+        try:
+            params = {"run_id": self.run_id, "scorer": definition.name}
+            found = sql.run_file(self.con, "scoring/flips", params)
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        finally:
+            self.con.unregister("new_score")
+
+    def _inputs(self, definition: Definition) -> pa.Table:
+        """Render what the scorer needs of each sample: targets, options, patterns, switches."""
+        templates = columns(definition)
+        key = content_id("gradetrail.inputs.v1", [definition.target, templates])
+        if key not in self._rendered:
+            self._rendered[key] = self._render(definition.target, templates)
+        return self._rendered[key]
+
+    def _render(self, target: str | list[str] | None, templates: Mapping[str, str]) -> pa.Table:
+        import pyarrow as pa
+
+        names = [name for name in TEMPLATED if name in templates]
+        rows: dict[str, list[Any]] = {name: [] for name in ("sample_id", "choice_order", "targets", "choices", *TEMPLATED)}
+        faults: list[Fault] = []
+        for sample_id, order_text, content in self._asked():
+            try:
+                sample = parse_row(content)
+                order = orjson.loads(order_text) if order_text else None
+                values, _ = self.renderer.values(sample, sample_id, 1, order)
+                rows["targets"].append(self.renderer.targets(target, values))
+                rows["choices"].append(list(values["choices"]) if order is not None else None)
+                for name in TEMPLATED:
+                    rows[name].append(render(templates[name], values) if name in names else None)
+            except RenderError as error:
+                faults.append(Fault(str(error), f"run {self.run_id}, sample {sample_id}", "target or scorer template"))
+                continue
+            rows["sample_id"].append(sample_id)
+            rows["choice_order"].append(order_text)
+        if faults:
+            more = [Fault(f"and {len(faults) - FAULTS_SHOWN} more")] if len(faults) > FAULTS_SHOWN else []
+            raise SpecError(*faults[:FAULTS_SHOWN], *more)
+        lists = ("targets", "choices")
+        return pa.table(
+            {name: pa.array(v, pa.list_(pa.string()) if name in lists else pa.string()) for name, v in rows.items()}
+        )
+
+    def _asked(self) -> list[tuple[str, str | None, str]]:
+        if self._samples is None:
+            rows = sql.run_file(self.con, "scoring/asked_samples").fetchall()
+            lost = [row[0] for row in rows if row[2] is None]
+            if lost:
+                raise SpecError(Fault(f"the dataset rows of {len(lost)} samples are not in the warehouse", f"run {self.run_id}"))
+            self._samples = rows
+        return self._samples
+
+
+TEMPLATED = ("pattern", "switch", "program", "checks", "stdin", "stdout")
+"""Columns that a scorer may ask to have rendered for each sample."""
+
+
+def score_run(
+    warehouse: Warehouse, store: Store, spec: Spec, run_id: str, definitions: Sequence[Definition], *, force: bool = False
+) -> list[Graded]:
+    """Grade what is not graded yet by these definitions; publishes one file a scorer."""
+    version = trials_version(warehouse, run_id)
+    missing = [d for d in definitions if force or not is_current(warehouse, run_id, d, version)]
+    done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
+    if missing:
+        grader = RunGrader(warehouse, spec, run_id)
+        try:
+            for definition in missing:
+                scores = grader.scores(definition)
+                metadata = {"trials": version or "", "scored_at": datetime.now(UTC).isoformat()}
+                store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
+                done[definition.name] = Graded(
+                    run_id, definition.name, definition.scorer_id(), scores.num_rows, _by_outcome(scores)
+                )
+        finally:
+            grader.close()
+    return [done[definition.name] for definition in definitions]
+
+
+def _by_outcome(scores: pa.Table) -> dict[str, int]:
+    counts = scores.column("outcome").value_counts().to_pylist()
+    return {item["values"]: item["counts"] for item in counts}
+
+
+def trials_version(warehouse: Warehouse, run_id: str) -> str | None:
+    """Name the file that holds all trials of a run; None while they are still in parts."""
+    stems = [stem for stem in warehouse.stems("trials") if stem.startswith(f"{run_id}.") and stem.endswith("f")]
+    return max(stems, key=lambda stem: int(stem.rpartition(".")[2].removesuffix("f")), default=None)
+
+
+def is_current(warehouse: Warehouse, run_id: str, definition: Definition, version: str | None) -> bool:
+    """Say whether the stored grades of a (run, scorer) cover its trials as they stand."""
+    if version is None:
+        return False
+    metadata = warehouse.scores_metadata(run_id, definition.scorer_id())
+    return metadata is not None and metadata.get("trials") == version

@@ -1,0 +1,30 @@
+-- The rows of the stored table `scores` for one run and one scorer.
+-- One row per trial x metric.
+-- NULL score means that the outcome is not `scored`.
+-- Source: the relations `answer` (what was graded) and `grade` (the grades).
+select
+    $run_id as run_id,
+    answer.task,
+    $scorer as scorer,
+    $scorer_id as scorer_id,
+    grade.metric,
+    answer.model,
+    answer.model_id,
+    answer.prompt,
+    answer.sample_id,
+    answer.epoch,
+    answer.response_id,
+    null::varchar as opponent_response_id,
+    answer.target,
+    grade.score,
+    grade.is_pass,
+    grade.outcome,
+    grade.extracted,
+    grade.extracted_by,
+    grade.confidence,
+    grade.confidence_source,
+    grade.detail,
+    null::varchar[] as judge_response_ids
+from grade
+inner join answer using (row)
+order by answer.model asc, answer.prompt asc, answer.sample_id asc, answer.epoch asc, grade.metric asc
