@@ -6,7 +6,7 @@ sample is rendered) before the first call, and it does not look at what is store
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,10 +115,19 @@ def plan_identity(spec: Spec, renderer: Renderer, selection: Selection) -> str:
     )
 
 
+SampleCheck = Callable[[Mapping[str, Any]], None]
+"""Given the template variables of a sample, raises RenderError for what scorers cannot use."""
+
+
 def make_plan(
-    spec: Spec, selection: Selection = Selection(), narrowing: Narrowing = Narrowing(), frame: object | None = None
+    spec: Spec,
+    selection: Selection = Selection(),
+    narrowing: Narrowing = Narrowing(),
+    *,
+    frame: object | None = None,
+    check: SampleCheck | None = None,
 ) -> Plan:
-    """Load the samples and render every trial.
+    """Load the samples and render every trial; `check` looks at each sample once.
 
     Raises SpecError with up to 20 faults, each naming the dataset row and the field.
     """
@@ -129,7 +138,7 @@ def make_plan(
     entrants = entrants_of(spec, renderer, narrowing)
     samples = load_samples(spec, selection, frame)
     epochs = narrowing.epochs or spec.epochs
-    builder = _Builder(spec, renderer, entrants, samples, epochs)
+    builder = _Builder(spec, renderer, entrants, samples, epochs, check)
     trials = builder.build()
     if builder.faults:
         more = builder.n_faults - len(builder.faults)
@@ -157,9 +166,16 @@ class _Builder:
     """Renders all trials, batch by batch, into one Arrow table."""
 
     def __init__(
-        self, spec: Spec, renderer: Renderer, entrants: Sequence[Entrant], samples: Samples, epochs: int
+        self,
+        spec: Spec,
+        renderer: Renderer,
+        entrants: Sequence[Entrant],
+        samples: Samples,
+        epochs: int,
+        check: SampleCheck | None,
     ) -> None:
         self.spec, self.renderer, self.entrants, self.samples, self.epochs = spec, renderer, entrants, samples, epochs
+        self._check = check
         self.faults: list[Fault] = []
         self.n_faults = 0
         self._keys = [KeyMaker(entrant.shape, entrant.prompt) for entrant in entrants]
@@ -191,6 +207,7 @@ class _Builder:
             columns = [batch.column(n).to_pylist() for n in ("sample_id", "sample_hash", "position", "content", "category", "cluster")]
             for sample_id, sample_hash, place, content, category, cluster in zip(*columns, strict=True):
                 row = parse_row(content)
+                self._check_sample(row, sample_id, place)
                 for epoch in range(1, self.epochs + 1):
                     for (index, entrant), (messages, order) in self._rendered(row, sample_id, place, epoch):
                         tail = self._tails[index]
@@ -214,33 +231,29 @@ class _Builder:
             if content is None:
                 try:
                     rendered = self.renderer.render(entrant.prompt, row, sample_id, epoch, entrant.system)
-                    if epoch == 1:
-                        self._check_target(row, sample_id, rendered.choice_order)
                 except RenderError as error:
                     failed.add(entrant.prompt)
-                    self._fault(error, entrant.prompt, sample_id, place)
+                    self._fault(error, f"prompts.{entrant.prompt}", sample_id, place)
                     continue
                 order = None if rendered.choice_order is None else canonical_json(rendered.choice_order).decode()
                 content = (canonical_messages(rendered.messages), order)
                 done[(entrant.prompt, entrant.system)] = content
             yield (index, entrant), content
 
-    def _check_target(self, row: dict[str, Any], sample_id: str, order: Sequence[int] | None) -> None:
-        if self.spec.target is None:
+    def _check_sample(self, row: dict[str, Any], sample_id: str, place: int) -> None:
+        if self._check is None:
             return
-        values, _ = self.renderer.values(row, sample_id, 1, order)
         try:
-            self.renderer.targets(self.spec.target, values)
+            values, _ = self.renderer.values(row, sample_id, 1)
+            self._check(values)
         except RenderError as error:
-            raise RenderError(f"target: {error}") from None
+            self._fault(error, "scorers", sample_id, place)
 
-    def _fault(self, error: RenderError, prompt: str, sample_id: str, place: int) -> None:
+    def _fault(self, error: RenderError, field: str, sample_id: str, place: int) -> None:
         self.n_faults += 1
         if len(self.faults) < MAX_FAULTS:
-            is_target = str(error).startswith("target: ")
-            field = "target" if is_target else f"prompts.{prompt}"
             where = f"{self.spec.dataset.path or 'dataset'} row {place + 1} (sample {sample_id})"
-            self.faults.append(Fault(str(error).removeprefix("target: "), where, field, "mend the template or the row"))
+            self.faults.append(Fault(str(error), where, field, "mend the template or the row"))
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
