@@ -1,1 +1,47 @@
-""""""
+"""The command line: parses, calls one function, prints.
+
+Invariant: stdout is data, stderr is talk; every ending has its exit code; no traceback without
+`--debug`; `--help` and `show` load no SDK, polars, ray or plotting library.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line; the entry point of `gradetrail`."""
+    from gradetrail.cli.app import app
+    from gradetrail.errors import GradetrailError
+
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    if "--debug" in sys.argv[1:]:
+        sys.argv.remove("--debug")
+        os.environ["GRADETRAIL_DEBUG"] = "1"
+    debug = bool(os.environ.get("GRADETRAIL_DEBUG"))
+    try:
+        app(prog_name="gradetrail")
+    except GradetrailError as error:
+        if debug:
+            raise
+        _say(f"error: {error}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if debug:
+            raise
+        _say(f"internal error: {type(error).__name__}: {error}\n    fix: run again with --debug and report it")
+        sys.exit(3)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,192 @@
+"""Prints rows: one function for every format, used by every command that shows a table.
+
+Invariant: control characters of model text never reach a terminal; NULL is empty in tables and CSV,
+null in JSON; numbers keep their exact value outside the `table` and `markdown` formats.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TextIO
+
+from gradetrail.errors import Fault, GradetrailError
+
+MAX_CELL = 60
+Row = Sequence[Any]
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    table = "table"
+    json = "json"
+    jsonl = "jsonl"
+    csv = "csv"
+    markdown = "markdown"
+    parquet = "parquet"
+
+
+def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: Path | None = None) -> None:
+    """Print rows to stdout, or write them to a file."""
+    if form is Format.parquet:
+        raise GradetrailError(Fault("parquet needs the query itself", "--format"))
+    text = FORMATS[form](names, rows)
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def plain(value: Any) -> Any:
+    """Turn a value into what JSON can hold, without losing anything."""
+    if isinstance(value, Decimal):
+        number = float(value)
+        return number if Decimal(repr(number)) == value else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def _json(names: Sequence[str], rows: Sequence[Row]) -> str:
+    records = [dict(zip(names, map(plain, row), strict=True)) for row in rows]
+    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+
+
+def _jsonl(names: Sequence[str], rows: Sequence[Row]) -> str:
+    lines = (json.dumps(dict(zip(names, map(plain, row), strict=True)), ensure_ascii=False) for row in rows)
+    return "".join(line + "\n" for line in lines)
+
+
+def _csv(names: Sequence[str], rows: Sequence[Row]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow("" if v is None else _compound(plain(v)) for v in row)
+    return out.getvalue()
+
+
+def _compound(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |\n"
+
+    numeric = _numeric(names, rows)
+    rule = "|" + "|".join(" ---: " if right else " --- " for right in numeric) + "|\n"
+    return line(names) + rule + "".join(line(shown(value) for value in row) for row in rows)
+
+
+def _numeric(names: Sequence[str], rows: Sequence[Row]) -> list[bool]:
+    return [
+        any(isinstance(row[n], int | float | Decimal) and not isinstance(row[n], bool) for row in rows)
+        for n in range(len(names))
+    ]
+
+
+def shown(value: Any) -> str:
+    """Give a value as one line for people: rounded, control characters escaped."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, Decimal):
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, list | tuple | dict):
+        return escaped(json.dumps(plain(value), ensure_ascii=False))
+    return escaped(str(value))
+
+
+def escaped(text: str) -> str:
+    """Escape control and direction-changing characters, so that text cannot drive a terminal."""
+    return "".join(
+        char if char.isprintable() else {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\u{ord(char):04x}")
+        for char in text
+    )
+
+
+def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    cells = [[shown(value) for value in row] for row in rows]
+    widths = [
+        min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)])) for n, name in enumerate(names)
+    ]
+    widths = _fitted(widths, [cell_len(name) for name in names], _width())
+    numeric = _numeric(names, rows)
+
+    def cell(text: str, n: int) -> str:
+        length = cell_len(text)
+        if length > widths[n]:
+            return set_cell_size(text, widths[n] - 1) + "…"
+        return " " * (widths[n] - length) + text if numeric[n] else text + " " * (widths[n] - length)
+
+    lines = [
+        "  ".join(cell(name, n) for n, name in enumerate(names)),
+        "  ".join("─" * width for width in widths),
+        *("  ".join(cell(text, n) for n, text in enumerate(row)) for row in cells),
+    ]
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _width() -> int | None:
+    """Give the terminal's width; None when stdout is no terminal."""
+    return os.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _fitted(widths: list[int], least: Sequence[int], total: int | None) -> list[int]:
+    """Shrink the widest columns until the line fits; a header is kept whole where that is possible."""
+    if total is None:
+        return widths
+    fitted = list(widths)
+    while sum(fitted) + 2 * (len(fitted) - 1) > total:
+        widest = max(range(len(fitted)), key=lambda n: fitted[n] - min(least[n], 12))
+        if fitted[widest] <= min(least[widest], 12):
+            break
+        fitted[widest] -= 1
+    return fitted
+
+
+FORMATS = {
+    Format.table: _table,
+    Format.json: _json,
+    Format.jsonl: _jsonl,
+    Format.csv: _csv,
+    Format.markdown: _markdown,
+}
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Talk to the user on stderr."""
+    print(text, file=stream or sys.stderr, flush=True)

@@ -1,0 +1,74 @@
+"""Draws the progress of a generation on stderr: a bar on a terminal, else a line each ten seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gradetrail.cli.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gradetrail.generation.progress import Progress
+
+LINE_EVERY_S = 10.0
+
+
+def summary(progress: Progress) -> str:
+    """Say in one line how far it is."""
+    parts = [f"{progress.n_done:,}/{progress.n_requests:,} requests", f"{progress.n_hits:,} hits"]
+    if progress.errors:
+        parts.append("errors " + ", ".join(f"{kind} {n:,}" for kind, n in sorted(progress.errors.items())))
+    if progress.retries:
+        parts.append("retried " + ", ".join(f"{kind} {n:,}" for kind, n in sorted(progress.retries.items())))
+    elapsed = progress.elapsed_s
+    if progress.output_tokens and elapsed > 0:
+        parts.append(f"{progress.output_tokens / elapsed:,.0f} tokens/s")
+    if progress.limit:
+        parts.append(f"limit {progress.limit}")
+    eta = progress.eta_s
+    if eta is not None and progress.n_done < progress.n_requests:
+        parts.append(f"{_duration(eta)} left")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[Progress], None]]:
+    """Give an observer for the engine, and clean the terminal up at the end."""
+    if not sys.stderr.isatty():
+        yield _line_observer()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f}% {task.description}", markup=False))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def observe(progress: Progress) -> None:
+            bar.update(task, completed=progress.n_done, total=progress.n_requests, description=summary(progress))
+
+        yield observe
+
+
+def _line_observer() -> Callable[[Progress], None]:
+    last = time.monotonic()
+
+    def observe(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            say(summary(progress))
+
+    return observe
