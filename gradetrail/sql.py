@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
 LAYERS = ("macros", "base", "core", "views")
-"""Loaded in this order at open; a file reads earlier layers only."""
+"""Loaded in this order at open; a file reads earlier layers, and of its own what `ordered` puts before it."""
 
 SETTINGS = (
     "set global TimeZone = 'UTC'",
@@ -78,11 +79,27 @@ def _scratch() -> str:
 
 
 _COMMENT = re.compile(r"^comment on ", re.MULTILINE | re.IGNORECASE)
+_LINE_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+
+
+@cache
+def ordered(layer: str) -> tuple[str, ...]:
+    """List the objects of a layer so that each stands after those that it reads; otherwise sorted."""
+    stems = names(layer)
+    calls = re.compile(r"(?:\b(?:from|join)\s+({0})\b)|\b({0})\(".format("|".join(stems) or "(?!)"))
+    needs = {}
+    for stem in stems:
+        body = _COMMENT.split(_LINE_COMMENT.sub("", text_of(f"{layer}/{stem}")), maxsplit=1)[0]
+        needs[stem] = {found[0] or found[1] for found in calls.findall(body)} - {stem}
+    try:
+        return tuple(TopologicalSorter(needs).static_order()) if stems else ()
+    except CycleError as error:
+        raise QueryError(Fault(f"objects of sql/{layer} read each other: {' -> '.join(error.args[1])}")) from None
 
 
 def load(con: duckdb.DuckDBPyConnection, layer: str, *, with_comments: bool = False) -> None:
     """Create every object of a layer. Comments cost as much as the views, so they are optional."""
-    for stem in names(layer):
+    for stem in ordered(layer):
         text = text_of(f"{layer}/{stem}")
         if not with_comments:
             text = _COMMENT.split(text, maxsplit=1)[0]
@@ -119,3 +136,30 @@ def run_file(
 def quoted(identifier: str) -> str:
     """Quote an identifier."""
     return '"' + identifier.replace('"', '""') + '"'
+
+
+def define_list(con: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> None:
+    """Make `name()` a constant list: a macro, since cursors do not see variables, and DDL binds nothing."""
+    items = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+    con.execute(f"create or replace macro {quoted(name)}() as cast([{items}] as varchar[])")  # noqa: S608
+
+
+def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+    """Let the connection read exactly these files from now on, and change no setting. Not undone."""
+    con.execute("set global allowed_paths = $files", {"files": list(files)})
+    con.execute("set global enable_external_access = false")
+    con.execute("set global lock_configuration = true")
+
+
+def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+    """Parse SQL that must be one statement that only reads; QueryError for anything else."""
+    import duckdb
+
+    try:
+        statements = con.extract_statements(text)
+    except duckdb.Error as error:
+        raise QueryError(Fault(str(error).strip(), "query")) from error
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        kinds = ", ".join(statement.type.name.lower() for statement in statements) or "none"
+        raise QueryError(Fault(f"a query is one SELECT; this has: {kinds}", "query", fix="views are read-only"))
+    return statements[0]

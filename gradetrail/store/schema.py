@@ -197,3 +197,9 @@ def arrow_schema(table: str) -> pa.Schema:
 def hash_columns(table: str) -> list[str]:
     """Name the columns of hex digests, which are written without a dictionary."""
     return [c.name for c in TABLES[table] if c.is_hash]
+
+
+def duckdb_schema(table: str) -> str:
+    """Give the map literal for `read_parquet(files, schema = ...)`: columns by Parquet field id."""
+    fields = (f"{c.field_id}: {{name: '{c.name}', type: '{c.type}', default_value: null}}" for c in TABLES[table])
+    return f"map {{{', '.join(fields)}}}"
