@@ -1,0 +1,172 @@
+"""`show`, `leaderboard`, `diff` and `sql`: commands that read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
+from gradetrail.cli.output import Format, say, show_rows
+
+if TYPE_CHECKING:
+    from gradetrail.warehouse import Warehouse
+
+ViewArgument = Annotated[str, typer.Argument(help="A view, yours included; `gradetrail sql 'show tables'` lists them.")]
+RunArgument = Annotated[str | None, typer.Argument(help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
+SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
+TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
+
+
+def show(
+    view: ViewArgument = "leaderboard",
+    run: RunArgument = None,
+    warehouse: WarehouseOption = None,
+    task: TaskOption = None,
+    limit: LimitOption = None,
+    print_sql: SqlOption = False,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
+    from gradetrail import sql as sql_files
+    from gradetrail.cli.board import print_board
+
+    root = _root(warehouse)
+    if print_sql:
+        print(_definition(root, view))
+        return
+    if view == "leaderboard" and run is None and form in (Format.table, Format.markdown) and limit is None:
+        print_board(root, task, form, output)
+        return
+    with _open(root) as opened:
+        opened.check_view(view)
+        conditions: dict[str, Any] = {}
+        if run is not None:
+            conditions["run_id"] = opened.run_id(run)
+        if task is not None:
+            conditions["task"] = task
+        query = sql_files.select_from(view, conditions, limit)
+        _print(opened, query, conditions, form, output)
+
+
+def leaderboard(
+    warehouse: WarehouseOption = None,
+    task: TaskOption = None,
+    print_sql: SqlOption = False,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Print the leaderboard of every task: the same as `show`."""
+    show("leaderboard", None, warehouse, task, None, print_sql, form, output)
+
+
+def diff(
+    a: Annotated[str | None, typer.Argument(help="Older run.")] = None,
+    b: Annotated[str | None, typer.Argument(help="Newer run; default: A's successor, or the same run.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="M, or M,M2 to compare two models.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", help="P, or P,P2 to compare two prompts.")] = None,
+    scorer: Annotated[
+        str | None, typer.Option("--scorer", help="S, or S,S2; `strict~1` is the definition before the present one.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also print what is the same.")] = False,
+    warehouse: WarehouseOption = None,
+    limit: LimitOption = None,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Compare two runs, models, prompts or scorer versions, sample by sample, with the cause of each change."""
+    from gradetrail.cli.board import diff_summary
+
+    with _open(_root(warehouse)) as opened:
+        sides = opened.sides(a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer))
+        names, rows = opened.diff_rows(sides, include_same=every)
+        say(diff_summary(opened, sides))
+        kept = rows if limit is None else rows[:limit]
+        if form is Format.parquet:
+            _print(opened, *opened.diff_query(sides, include_same=every), form, output)
+        else:
+            show_rows(names, kept, form, output)
+
+
+def _pair(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
+
+
+def sql(
+    query: Annotated[str | None, typer.Argument(help="One SELECT; read from stdin if it is `-` or missing.")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", help="NAME=VALUE for `$NAME` in the query.")] = None,
+    warehouse: WarehouseOption = None,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Ask anything of all history in SQL."""
+    from gradetrail.errors import Fault, SelectionError
+
+    if query in (None, "-"):
+        if sys.stdin.isatty():
+            raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
+        query = sys.stdin.read()
+    params: dict[str, Any] = {}
+    for item in param or ():
+        name, found, value = item.partition("=")
+        if not found:
+            raise SelectionError(Fault(f"`{item}` is not NAME=VALUE", "--param"))
+        params[name] = value
+    with _open(_root(warehouse)) as opened:
+        _print(opened, str(query), params, form, output)
+
+
+def _root(warehouse: Path | None) -> Path:
+    import os
+
+    return Path(warehouse or os.environ.get("GRADETRAIL_WAREHOUSE") or "warehouse")
+
+
+def _open(root: Path) -> Warehouse:
+    from gradetrail.warehouse import Warehouse
+
+    return Warehouse(root)
+
+
+def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, output: Path | None) -> None:
+    if form is Format.parquet:
+        _parquet(opened, query, params, output)
+        return
+    names, rows = opened.rows(query, params)
+    show_rows(names, rows, form, output)
+
+
+def _parquet(opened: Warehouse, query: str, params: dict[str, Any], output: Path | None) -> None:
+    import io
+
+    import pyarrow.parquet as pq
+
+    from gradetrail.errors import Fault, SelectionError
+
+    table = opened.arrow(query, params)
+    if output is not None:
+        pq.write_table(table, output)
+        return
+    if sys.stdout.isatty():
+        raise SelectionError(Fault("Parquet is no text", "--format", fix="redirect stdout or give --output FILE"))
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    sys.stdout.buffer.write(buffer.getvalue())
+
+
+def _definition(root: Path, view: str) -> str:
+    from gradetrail import sql as sql_files
+    from gradetrail.errors import Fault, SelectionError, did_you_mean
+
+    for layer in sql_files.LAYERS:
+        if view in sql_files.names(layer):
+            return sql_files.text_of(f"{layer}/{view}").rstrip()
+    own = root / "sql" / f"{view}.sql"
+    if own.is_file():
+        return own.read_text(encoding="utf-8").rstrip()
+    known = [name for layer in sql_files.LAYERS for name in sql_files.names(layer)]
+    raise SelectionError(Fault(f"no view `{view}`", "show", fix=did_you_mean(view, known)))

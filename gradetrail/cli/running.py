@@ -1,0 +1,276 @@
+"""`run`, `generate`, `score` and `plan`: commands that make or grade answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradetrail.cli.options import (
+    AllowErrorsOption,
+    CasesOption,
+    EpochsOption,
+    FormatOption,
+    LimitOption,
+    ModelOption,
+    NewOption,
+    OutputOption,
+    PromptOption,
+    RefreshOption,
+    SampleOption,
+    SeedOption,
+    TagOption,
+    WarehouseOption,
+    WhereOption,
+)
+from gradetrail.cli.output import Format, say, show_rows
+
+if TYPE_CHECKING:
+    from gradetrail.pipeline import Invocation, Preview, Run
+    from gradetrail.spec import Spec
+
+SpecsArgument = Annotated[list[str], typer.Argument(help="Spec files, or runs to go on with.", metavar="SPEC|RUN...")]
+EXAMPLES_SHOWN = 10
+
+
+def run(
+    specs: SpecsArgument,
+    warehouse: WarehouseOption = None,
+    model: ModelOption = None,
+    prompt: PromptOption = None,
+    limit: LimitOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = None,
+    cases: CasesOption = None,
+    where: WhereOption = None,
+    epochs: EpochsOption = None,
+    new: NewOption = False,
+    refresh: RefreshOption = False,
+    tag: TagOption = None,
+    allow_errors: AllowErrorsOption = "5%",
+    form: FormatOption = Format.table,
+) -> None:
+    """Generate what is missing, grade what is new, print the leaderboard."""
+    from gradetrail import pipeline
+    from gradetrail.cli.board import print_board
+
+    runs = _generate(
+        specs, warehouse, _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag)
+    )
+    root = pipeline.warehouse_root(warehouse)
+    for spec, done in runs:
+        pipeline.grade_run(root, spec, done.run_id)
+    for task in dict.fromkeys(done.task for _, done in runs):
+        print_board(root, task, form)
+    _exit_for([done for _, done in runs], root, allow_errors, must_be_scored=True)
+
+
+def generate(
+    specs: SpecsArgument,
+    warehouse: WarehouseOption = None,
+    model: ModelOption = None,
+    prompt: PromptOption = None,
+    limit: LimitOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = None,
+    cases: CasesOption = None,
+    where: WhereOption = None,
+    epochs: EpochsOption = None,
+    new: NewOption = False,
+    refresh: RefreshOption = False,
+    tag: TagOption = None,
+    allow_errors: AllowErrorsOption = "5%",
+) -> None:
+    """Call the models for every trial that has no stored answer."""
+    from gradetrail import pipeline
+
+    runs = _generate(
+        specs, warehouse, _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag)
+    )
+    _exit_for([done for _, done in runs], pipeline.warehouse_root(warehouse), allow_errors, must_be_scored=False)
+
+
+def _invocation(
+    model: list[str] | None,
+    prompt: list[str] | None,
+    limit: int | None,
+    sample: int | None,
+    seed: int | None,
+    cases: str | None,
+    where: str | None,
+    epochs: int | None,
+    new: bool,
+    refresh: bool,
+    tag: list[str] | None,
+) -> Invocation:
+    from gradetrail.dataset import Selection
+    from gradetrail.generation.plan import Narrowing
+    from gradetrail.generation.run import Options
+    from gradetrail.pipeline import Invocation
+
+    ids = tuple(part.strip() for part in cases.split(",") if part.strip()) if cases else ()
+    return Invocation(
+        selection=Selection(limit=limit, sample=sample, seed=seed, cases=ids, where=where),
+        narrowing=Narrowing(models=tuple(model or ()), prompts=tuple(prompt or ()), epochs=epochs),
+        options=Options(new=new, refresh=refresh, tags=tuple(tag or ())),
+    )
+
+
+def _generate(names: Sequence[str], warehouse: Path | None, invocation: Invocation) -> list[tuple[Spec, Run]]:
+    from dataclasses import replace
+
+    from gradetrail import pipeline
+    from gradetrail.cli.progress import shown_progress, summary
+
+    root = pipeline.warehouse_root(warehouse)
+    specs = [pipeline.spec_or_run(root, name) for name in names]
+    with shown_progress() as observe:
+        runs = pipeline.generate_many(specs, warehouse=root, invocation=replace(invocation, observe=observe))
+    for done in runs:
+        for warning in done.warnings:
+            say(f"warning: {warning}")
+        if done.differences:
+            listed = "\n".join(f"  {line}" for line in done.differences)
+            say(f"the plan differs from the newest run, so a new run was made; answers that fit were kept:\n{listed}")
+        word = "new run" if done.is_new else "run"
+        say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
+    return list(zip(specs, runs, strict=False))
+
+
+def _exit_for(runs: Sequence[Run], root: Path, allow_errors: str, *, must_be_scored: bool) -> None:
+    """End with the exit code that the runs' states ask for."""
+    from gradetrail import pipeline
+    from gradetrail.errors import Fault, InterruptError, UnusableError
+
+    again = f"gradetrail run {' '.join(done.run_id for done in runs)} --warehouse {root}"
+    if any(done.status == "interrupted" for done in runs):
+        raise InterruptError(Fault("interrupted; every answer received is kept", fix=f"go on with: {again}"))
+    faults = []
+    for done in runs:
+        if done.status == "aborted":
+            faults.append(Fault(f"aborted: {done.reason}", done.run_id, fix=f"then go on with: {again}"))
+        elif done.status != "complete":
+            faults.append(Fault("trials are still owed", done.run_id, fix=f"go on with: {again}"))
+    faults += pipeline.unusable(root, [done.run_id for done in runs], allow_errors, must_be_scored=must_be_scored)
+    if faults:
+        raise UnusableError(*faults)
+
+
+def score(
+    targets: Annotated[list[str] | None, typer.Argument(help="Spec files or runs.", metavar="SPEC|RUN...")] = None,
+    warehouse: WarehouseOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Every run of every task.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Say which grades would flip; write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Grade stored answers, calling no model: all runs of a spec's task, or one run."""
+    from gradetrail import pipeline
+    from gradetrail.cli.board import print_board
+    from gradetrail.errors import Fault, SelectionError
+
+    root = pipeline.warehouse_root(warehouse)
+    if not targets and not every:
+        raise SelectionError(Fault("nothing to score", fix="name a spec or a run, or give --all"))
+    if preview:
+        found = [pipeline.preview(target, warehouse=root) for target in targets or ()] if not every else [
+            pipeline.preview_all(warehouse=root)
+        ]
+        for item in found:
+            _print_preview(item, form, output)
+        return
+    graded = []
+    if every:
+        graded += pipeline.score_all(warehouse=root, force=force)
+    for target in targets or ():
+        graded += pipeline.score(target, warehouse=root, force=force)
+    written = sum(1 for item in graded if item.n_rows)
+    say(f"graded {sum(item.n_rows for item in graded):,} answers of {written} run x scorer; {len(graded) - written} were up to date")
+    for task in pipeline.tasks_of(root, [item.run_id for item in graded]):
+        print_board(root, task, form, output)
+
+
+def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
+    flips = preview.flips
+    kinds = Counter((flip["scorer"], flip["change"]) for flip in flips)
+    total = f"{preview.n_trials:,} trials of {preview.n_runs} runs"
+    if not flips:
+        say(f"no grade would change ({total})")
+    for (scorer, change), n in sorted(kinds.items()):
+        say(f"{scorer}: {n:,} {change} ({total})")
+    shown = flips if form is not Format.table else _examples(flips)
+    if form is Format.table and flips:
+        columns = ["change", "scorer", "model", "sample_id", "target", "old_extracted", "new_extracted", "old_outcome", "new_outcome"]
+    else:
+        columns = list(flips[0]) if flips else ["change", "scorer", "model", "sample_id"]
+    show_rows(columns, [[flip[name] for name in columns] for flip in shown], form, output)
+
+
+def _examples(flips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Choose up to ten flips, verdicts before mere extractions, all kinds of change among them."""
+    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "outcome": 2, "extraction": 3}
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for flip in sorted(flips, key=lambda flip: order[flip["change"]]):
+        by_kind.setdefault(flip["change"], []).append(flip)
+    chosen: list[dict[str, Any]] = []
+    while len(chosen) < EXAMPLES_SHOWN and any(by_kind.values()):
+        for rows in by_kind.values():
+            if rows and len(chosen) < EXAMPLES_SHOWN:
+                chosen.append(rows.pop(0))
+    return sorted(chosen, key=lambda flip: order[flip["change"]])
+
+
+def plan(
+    specs: SpecsArgument,
+    warehouse: WarehouseOption = None,
+    model: ModelOption = None,
+    prompt: PromptOption = None,
+    limit: LimitOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = None,
+    cases: CasesOption = None,
+    where: WhereOption = None,
+    epochs: EpochsOption = None,
+    new: NewOption = False,
+    refresh: RefreshOption = False,
+    show: Annotated[int, typer.Option("--show", min=0, help="Print N rendered prompts.")] = 1,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Validate everything and say what a run would do; calls and writes nothing."""
+    from gradetrail import pipeline
+    from gradetrail.cli.board import forecast_rows, rendered_prompts
+
+    root = pipeline.warehouse_root(warehouse)
+    invocation = _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, None)
+    forecasts = [
+        pipeline.forecast(pipeline.spec_or_run(root, name), warehouse=root, invocation=invocation) for name in specs
+    ]
+    for item in forecasts:
+        for warning in item.plan.warnings:
+            say(f"warning: {warning}")
+        for line in item.todo.differences:
+            say(f"differs from the newest run: {line}")
+        if show:
+            say(rendered_prompts(item, show))
+    names, rows = forecast_rows(forecasts)
+    show_rows(names, rows, form, output)
+
+
+def parse_share(text: str) -> float:
+    """Read `5%` or `0.05` as 0.05; SelectionError for anything else."""
+    from gradetrail.errors import Fault, SelectionError
+
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise SelectionError(Fault(f"`{text}` is no share", "--allow-errors", fix="write 5% or 0.05"))
+    return share
+
+
