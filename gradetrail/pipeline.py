@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradetrail import sql
 from gradetrail.dataset import Selection
 from gradetrail.errors import Fault, GradetrailError, SelectionError, SpecError
 from gradetrail.generation.gate import Gate
@@ -215,6 +216,45 @@ def run(
     return replace(done, graded=tuple(_score_runs(done.root, parsed, [done.run_id])))
 
 
+def grade_run(root: Path, spec: Spec, run_id: str) -> list[Graded]:
+    """Grade what one run has not graded by the spec's scorers."""
+    return _score_runs(root, spec, [run_id])
+
+
+def spec_or_run(root: Path, name: str) -> Spec:
+    """Load a spec file, or rebuild the spec of a run that is named instead."""
+    if _is_run_name(name):
+        with Warehouse(root) as opened:
+            return _recorded_spec(opened, opened.run_id(name), grading=False)
+    return load_spec(name)
+
+
+def _is_run_name(name: object) -> bool:
+    return isinstance(name, str) and Path(name).suffix not in (".yaml", ".yml") and not Path(name).exists()
+
+
+def tasks_of(root: Path, run_ids: Sequence[str]) -> list[str]:
+    """Name the tasks of runs, each once."""
+    with Warehouse(root) as opened:
+        tasks = {manifest["run_id"]: manifest["task"] for manifest in opened.manifests()}
+    return list(dict.fromkeys(tasks[run_id] for run_id in run_ids if run_id in tasks))
+
+
+def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be_scored: bool) -> list[Fault]:
+    """Say why results must not be used: too many errors, or nothing scored."""
+    faults: list[Fault] = []
+    with Warehouse(root) as opened:
+        for run_id in run_ids:
+            states = sql.run_file(opened.connection(), "generation/run_states", {"run_id": run_id}).fetchall()
+            n_trials, n_errors, n_scored = (int(value) for value in states[0])
+            if n_trials and n_errors / n_trials > allow_errors:
+                share = f"{n_errors:,} of {n_trials:,} trials ended in an error ({n_errors / n_trials:.1%})"
+                faults.append(Fault(share, run_id, fix="see `gradetrail show errors`, or raise --allow-errors"))
+            if must_be_scored and n_scored == 0:
+                faults.append(Fault("nothing was scored", run_id, fix="see `gradetrail show graded`"))
+    return faults
+
+
 def score(
     target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None, force: bool = False
 ) -> list[Graded]:
@@ -230,12 +270,16 @@ def score(
 def score_all(*, warehouse: str | os.PathLike[str] | None = None, force: bool = False) -> list[Graded]:
     """Grade every run of every task by the task's present definitions."""
     root = warehouse_root(warehouse)
+    return [graded for spec, runs in _everything(root) for graded in _score_runs(root, spec, runs, force=force)]
+
+
+def _everything(root: Path) -> list[tuple[Spec, list[str]]]:
+    """List every task as (its present spec, its runs)."""
     with Warehouse(root) as opened:
         by_task: dict[str, list[str]] = {}
         for manifest in opened.manifests():
             by_task.setdefault(manifest["task"], []).append(manifest["run_id"])
-        specs = {task: _recorded_spec(opened, runs[-1]) for task, runs in by_task.items()}
-    return [g for task, runs in by_task.items() for g in _score_runs(root, specs[task], runs, force=force)]
+        return [(_recorded_spec(opened, runs[-1]), runs) for runs in by_task.values()]
 
 
 def _score_runs(root: Path, spec: Spec, run_ids: Sequence[str], *, force: bool = False) -> list[Graded]:
@@ -262,12 +306,22 @@ class Preview:
 def preview(target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None) -> Preview:
     """Grade stored answers by a spec's definitions and compare with the stored grades; writes nothing."""
     root = warehouse_root(warehouse)
-    spec, run_ids = _to_score(root, target)
-    scorers = checked_definitions(spec)
+    return _preview(root, [_to_score(root, target)])
+
+
+def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+    """The same for every run of every task, by the task's present definitions."""
+    root = warehouse_root(warehouse)
+    return _preview(root, _everything(root))
+
+
+def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
     flips: list[dict[str, Any]] = []
-    n_trials = 0
+    n_trials = n_runs = 0
     with Warehouse(root) as opened:
-        for run_id in run_ids:
+        for spec, run_id in ((spec, run_id) for spec, run_ids in work for run_id in run_ids):
+            scorers = checked_definitions(spec)
+            n_runs += 1
             grader = RunGrader(opened, spec, run_id)
             try:
                 n_trials += grader.n_trials
@@ -275,13 +329,12 @@ def preview(target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None
                     flips += grader.flips(definition, grader.scores(definition))
             finally:
                 grader.close()
-    return Preview(len(run_ids), n_trials, tuple(flips))
+    return Preview(n_runs, n_trials, tuple(flips))
 
 
 def _to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:
-    is_name = isinstance(target, str) and not Path(target).suffix in (".yaml", ".yml")
     with Warehouse(root) as opened:
-        if is_name:
+        if _is_run_name(target):
             run_id = opened.run_id(str(target))
             return _recorded_spec(opened, run_id), [run_id]
         spec = as_spec(target)
@@ -293,14 +346,14 @@ def _to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:
     return spec, runs
 
 
-def _recorded_spec(warehouse: Warehouse, run_id: str) -> Spec:
-    """Rebuild the spec of a run from its manifest, with the newest grading of its task."""
+def _recorded_spec(warehouse: Warehouse, run_id: str, *, grading: bool = True) -> Spec:
+    """Rebuild the spec of a run from its manifest; `grading` takes the task's present scorers."""
     manifest = next((m for m in warehouse.manifests() if m["run_id"] == run_id), None)
     if manifest is None:
         raise SelectionError(Fault(f"no run `{run_id}`"))
-    grading = warehouse.task_definition(manifest["task"]) or {}
+    task = (warehouse.task_definition(manifest["task"]) or {}) if grading else {}
     try:
-        return spec_from({**manifest["spec"], **grading.get("grading", {})}, base=Path(manifest.get("base", ".")))
+        return spec_from({**manifest["spec"], **task.get("grading", {})}, base=Path(manifest.get("base", ".")))
     except SpecError as error:
         raise GradetrailError(
             *(replace(fault, where=f"manifest of {run_id}") for fault in error.faults)

@@ -154,7 +154,7 @@ def _exit_for(runs: Sequence[Run], root: Path, allow_errors: str, *, must_be_sco
             faults.append(Fault(f"aborted: {done.reason}", done.run_id, fix=f"then go on with: {again}"))
         elif done.status != "complete":
             faults.append(Fault("trials are still owed", done.run_id, fix=f"go on with: {again}"))
-    faults += pipeline.unusable(root, [done.run_id for done in runs], allow_errors, must_be_scored=must_be_scored)
+    faults += pipeline.unusable(root, [done.run_id for done in runs], parse_share(allow_errors), must_be_scored=must_be_scored)
     if faults:
         raise UnusableError(*faults)
 
