@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 
 class Block(BaseModel):
@@ -150,6 +150,31 @@ class Switch(ScorerBase):
     cases: dict[str, Scorer]
 
 
+class CodeExec(ScorerBase):
+    """Runs the program that the model wrote, and counts the checks that hold."""
+
+    type: Literal["code_exec"] = "code_exec"
+    program: str = "{{ response_code }}"
+    """Template of the program; `response_code` is the code in the answer, put in as it stands."""
+    checks: str | tuple[str, ...] = ()
+    """Templates of boolean expressions or test code over the program's names; `{{ field }}` may be a list."""
+    stdin: str | None = None
+    """Template of the standard input; None is empty."""
+    stdout: str | None = None
+    """Template of what the program must print; white space at line ends is not compared. None: not judged."""
+    timeout_s: float = Field(default=5.0, gt=0, le=60)
+    """Wall-clock and CPU seconds of one program."""
+    memory_mb: int = Field(default=512, ge=64)
+
+    uses_extract: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _is_judged_by_something(self) -> CodeExec:
+        if not self.checks and self.stdout is None and self.program == "{{ response_code }}":
+            raise ValueError("code_exec needs `checks`, `stdout`, or a `program` that holds the tests")
+        return self
+
+
 def expand_scorer(value: Any) -> Any:
     """Turn `numeric` into `{type: numeric}`."""
     return {"type": value} if isinstance(value, str) else value
@@ -165,6 +190,7 @@ Scorer = Annotated[
     | Annotated[Regex, Tag("regex")]
     | Annotated[Numeric, Tag("numeric")]
     | Annotated[Choice, Tag("choice")]
+    | Annotated[CodeExec, Tag("code_exec")]
     | Annotated[Switch, Tag("switch")],
     Discriminator(_kind),
     BeforeValidator(expand_scorer),
