@@ -3,16 +3,20 @@
     python .ci/docs.py            write docs/reference/
     python .ci/docs.py --check    exit 1 naming the pages that differ
 
-Sources: the command tree, the stored schema, and DuckDB's catalog with the comments of `sql/`.
+Sources: the command tree, the spec's models, the stored schema, and DuckDB's catalog with the comments
+of `sql/`.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from enum import EnumMeta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from spec_schema import spec_schema
 
 if TYPE_CHECKING:
     from typer.core import TyperArgument, TyperOption
@@ -93,7 +97,10 @@ def stored_tables() -> Iterator[str]:
 def pages() -> dict[Path, str]:
     """Make every page."""
     made = {"commands.md": commands(), "tables.md": stored_tables()}
-    return {FOLDER / name: "\n".join([NOTE, "", *lines, ""]) for name, lines in made.items()}
+    schema = json.dumps(spec_schema(), indent=1, ensure_ascii=False) + "\n"
+    return {FOLDER / name: "\n".join([NOTE, "", *lines, ""]) for name, lines in made.items()} | {
+        FOLDER / "spec.schema.json": schema
+    }
 
 
 def main() -> int:
