@@ -41,7 +41,7 @@ def named(path: Path) -> str:
 
 HOSTS = ("py" + "pi.org", "python" + "hosted", "registry." + "npmjs", "deb." + "debian")
 MACHINE = re.compile(
-    r"(?<![\w.$}])/(?:work|farm|root|home/\w+|Users/\w+)/\w|@ file:|--(?:extra-)?index-url|"
+    r"(?<![\w.$}])/(?:work|farm|root|home/\w+|Users/\w+)/\w|@ {1}file:|--(?:extra-)?index-url|"
     + "|".join(map(re.escape, HOSTS))
 )
 
