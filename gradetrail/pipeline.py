@@ -127,7 +127,9 @@ def _check_scorer(definition: Definition, values: Mapping[str, Any]) -> None:
             if name == "pattern":
                 re.compile(text)
     except re.error as error:
-        raise RenderError(f"scorer `{definition.name}`: not a regular expression: {error} in {error.pattern!r}") from None
+        raise RenderError(
+            f"scorer `{definition.name}`: not a regular expression: {error} in {error.pattern!r}"
+        ) from None
     except RenderError as error:
         raise RenderError(f"scorer `{definition.name}`: {error}") from None
 
@@ -150,10 +152,12 @@ class Forecast:
         """Trials without an answer."""
         import pyarrow.compute as pc
 
-        return int(pc.sum(pc.equal(self.todo.trials.column("status"), "pending")).as_py() or 0)
+        return self.todo.trials.filter(pc.field("status") == "pending").num_rows
 
 
-def forecast(spec: SpecLike, *, warehouse: str | os.PathLike[str] | None = None, invocation: Invocation = Invocation()) -> Forecast:
+def forecast(
+    spec: SpecLike, *, warehouse: str | os.PathLike[str] | None = None, invocation: Invocation = Invocation()
+) -> Forecast:
     """Validate and plan without calling or writing: hits, misses, and what differs from the newest run."""
     plan, scorers = prepare(as_spec(spec), invocation)
     todo = outstanding(warehouse_root(warehouse), plan, invocation.options, datetime.now(UTC))
@@ -162,7 +166,10 @@ def forecast(spec: SpecLike, *, warehouse: str | os.PathLike[str] | None = None,
 
 
 def generate_many(
-    specs: Sequence[Spec], *, warehouse: str | os.PathLike[str] | None = None, invocation: Invocation = Invocation()
+    specs: Sequence[Spec],
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    invocation: Invocation = Invocation(),
 ) -> list[Run]:
     """Make the calls that specs still owe, under one gate; all are validated before the first call."""
     root = warehouse_root(warehouse)
@@ -249,7 +256,9 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
             n_trials, n_errors, n_scored = (int(value) for value in states[0])
             if n_trials and n_errors / n_trials > allow_errors:
                 share = f"{n_errors:,} of {n_trials:,} trials ended in an error ({n_errors / n_trials:.1%})"
-                faults.append(Fault(share, run_id, fix="see `gradetrail show errors`, or raise --allow-errors"))
+                faults.append(
+                    Fault(share, run_id, fix="see `gradetrail show errors`, or raise --allow-errors")
+                )
             if must_be_scored and n_scored == 0:
                 faults.append(Fault("nothing was scored", run_id, fix="see `gradetrail show graded`"))
     return faults
@@ -270,7 +279,9 @@ def score(
 def score_all(*, warehouse: str | os.PathLike[str] | None = None, force: bool = False) -> list[Graded]:
     """Grade every run of every task by the task's present definitions."""
     root = warehouse_root(warehouse)
-    return [graded for spec, runs in _everything(root) for graded in _score_runs(root, spec, runs, force=force)]
+    return [
+        graded for spec, runs in _everything(root) for graded in _score_runs(root, spec, runs, force=force)
+    ]
 
 
 def _everything(root: Path) -> list[tuple[Spec, list[str]]]:
@@ -353,7 +364,9 @@ def _recorded_spec(warehouse: Warehouse, run_id: str, *, grading: bool = True) -
         raise SelectionError(Fault(f"no run `{run_id}`"))
     task = (warehouse.task_definition(manifest["task"]) or {}) if grading else {}
     try:
-        return spec_from({**manifest["spec"], **task.get("grading", {})}, base=Path(manifest.get("base", ".")))
+        return spec_from(
+            {**manifest["spec"], **task.get("grading", {})}, base=Path(manifest.get("base", "."))
+        )
     except SpecError as error:
         raise GradetrailError(
             *(replace(fault, where=f"manifest of {run_id}") for fault in error.faults)

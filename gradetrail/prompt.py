@@ -221,7 +221,11 @@ class Renderer:
         field = spec.few_shot.match
         if field is not None and any(field not in row for _, row in self._examples):
             raise DatasetError(
-                Fault(f"few-shot examples lack the field `{field}`", spec.where("few_shot", "match"), "few_shot.match")
+                Fault(
+                    f"few-shot examples lack the field `{field}`",
+                    spec.where("few_shot", "match"),
+                    "few_shot.match",
+                )
             )
 
     def faults(self) -> list[Fault]:
@@ -265,7 +269,9 @@ class Renderer:
             raise RenderError(f"choices.from: {len(options)} options, at most {len(LETTERS)}")
         texts = [_text(option) for option in options]
         if choices.answer not in row:
-            raise RenderError(f"choices.answer: '{choices.answer}' is undefined; {did_you_mean(choices.answer, row)}")
+            raise RenderError(
+                f"choices.answer: '{choices.answer}' is undefined; {did_you_mean(choices.answer, row)}"
+            )
         right = right_option(row[choices.answer], texts)
         shown = list(order) if order is not None else shown_order(choices, len(texts), sample_id, epoch)
         values = dict(row)
@@ -274,12 +280,16 @@ class Renderer:
         values["answer_letter"] = LETTERS[shown.index(right)]
         return values, shown
 
-    def render(self, prompt: str, row: Mapping[str, Any], sample_id: str, epoch: int, system: str | None) -> Rendered:
+    def render(
+        self, prompt: str, row: Mapping[str, Any], sample_id: str, epoch: int, system: str | None
+    ) -> Rendered:
         """Render the messages of one trial; `system` stands in where the prompt has no system message."""
         values, order = self.values(row, sample_id, epoch)
         templates = self.spec.prompts[prompt].messages
         messages = [
-            {"role": role, "content": render(source, values)} for item in templates for role, source in item.items()
+            {"role": role, "content": render(source, values)}
+            for item in templates
+            for role, source in item.items()
         ]
         if self._examples:
             messages = self._with_examples(templates, messages, row, sample_id)
@@ -325,17 +335,19 @@ class Renderer:
         pool = [(i, example) for i, example in self._examples if example != row]
         if shot.match is not None:
             if shot.match not in row:
-                raise RenderError(f"few_shot.match: '{shot.match}' is undefined; {did_you_mean(shot.match, row)}")
+                raise RenderError(
+                    f"few_shot.match: '{shot.match}' is undefined; {did_you_mean(shot.match, row)}"
+                )
             pool = [(i, example) for i, example in pool if example[shot.match] == row[shot.match]]
         if len(pool) < shot.n:
             raise RenderError(f"few_shot: {len(pool)} examples fit this sample, {shot.n} are asked for")
-        drawn = sorted(pool, key=lambda item: hashlib.sha256(f"{shot.seed}:{item[0]}".encode()).digest())[: shot.n]
+        drawn = sorted(pool, key=lambda item: hashlib.sha256(f"{shot.seed}:{item[0]}".encode()).digest())[
+            : shot.n
+        ]
         keep = {example_id for example_id, _ in drawn}
         return [item for item in pool if item[0] in keep]
 
-    def targets(
-        self, target: str | Sequence[str] | None, values: Mapping[str, Any]
-    ) -> list[str] | None:
+    def targets(self, target: str | Sequence[str] | None, values: Mapping[str, Any]) -> list[str] | None:
         """Render a target; with choices and no target it is the letter of the right option shown."""
         if target is None and self.spec.choices is not None:
             return [str(values["answer_letter"])]

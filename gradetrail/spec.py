@@ -221,7 +221,10 @@ class Spec(Block):
         """Give `file:line` of a place in the spec, for messages."""
         if self._source is None:
             return "spec"
-        return next((self._source.where(p) for p in _older(place) if p in self._source.lines), self._source.where(place))
+        return next(
+            (self._source.where(p) for p in _older(place) if p in self._source.lines),
+            self._source.where(place),
+        )
 
     def params(self, model: Model) -> dict[str, Any]:
         """Merge `request` and the model's own parameters; only what is stated is in it."""
@@ -294,7 +297,9 @@ def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:
 
 
 def _fault(item: Any, source: Source | None) -> Fault:
-    place = tuple(part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-")))
+    place = tuple(
+        part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))
+    )
     place = _without_tags(place)
     field = ".".join(str(part) for part in place)
     if item["type"] == "extra_forbidden":
@@ -304,7 +309,11 @@ def _fault(item: Any, source: Source | None) -> Fault:
         return Fault(f"`{place[-1]}` is missing", field=field, fix=f"add `{place[-1]}:`")
     if item["type"] == "union_tag_invalid":
         tags = [tag.strip(" '") for tag in item["ctx"]["expected_tags"].split(",")]
-        return Fault(f"unknown scorer type `{item['ctx']['tag']}`", field=field, fix=did_you_mean(item["ctx"]["tag"], tags))
+        return Fault(
+            f"unknown scorer type `{item['ctx']['tag']}`",
+            field=field,
+            fix=did_you_mean(item["ctx"]["tag"], tags),
+        )
     message = item["msg"].removeprefix("Value error, ")
     given = item.get("input")
     shown = "" if isinstance(given, dict | list) or item["type"] == "value_error" else f" (given: {given!r})"
@@ -351,12 +360,16 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
             yield Fault("control characters in a model name", field=field)
         if model.display in shown:
             yield Fault(
-                f"model `{model.display}` stands twice", field=field, fix="give one of them another name with `as:`"
+                f"model `{model.display}` stands twice",
+                field=field,
+                fix="give one of them another name with `as:`",
             )
         shown[model.display] = number
         yield from _provider_checks(spec, model, field)
     if spec.dataset.path is None:
-        yield Fault("`dataset` names no file", field="dataset.path", fix="write `dataset: data/questions.jsonl`")
+        yield Fault(
+            "`dataset` names no file", field="dataset.path", fix="write `dataset: data/questions.jsonl`"
+        )
 
 
 def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
@@ -368,7 +381,9 @@ def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
         yield Fault("a replay model needs `answers` (a file) or `field` (a path in the sample)", field=field)
     if model.provider == "anthropic" and "max_tokens" not in spec.params(model):
         yield Fault(
-            "Anthropic requires max_tokens", field=field, fix="add `request: {max_tokens: 1024}` or to the model"
+            "Anthropic requires max_tokens",
+            field=field,
+            fix="add `request: {max_tokens: 1024}` or to the model",
         )
     if "n" in (spec.params(model).get("extra") or {}):
         yield Fault("`n` asks for several answers at once", field=field, fix="use `epochs:`")

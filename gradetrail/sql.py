@@ -37,7 +37,9 @@ def sql_root() -> Path:
     for root in (package / "_sql", package.parent / "sql"):
         if (root / "views").is_dir():
             return root
-    raise QueryError(Fault("gradetrail's SQL files are missing", str(package), fix="install the package again"))
+    raise QueryError(
+        Fault("gradetrail's SQL files are missing", str(package), fix="install the package again")
+    )
 
 
 @cache
@@ -94,7 +96,9 @@ def ordered(layer: str) -> tuple[str, ...]:
     try:
         return tuple(TopologicalSorter(needs).static_order()) if stems else ()
     except CycleError as error:
-        raise QueryError(Fault(f"objects of sql/{layer} read each other: {' -> '.join(error.args[1])}")) from None
+        raise QueryError(
+            Fault(f"objects of sql/{layer} read each other: {' -> '.join(error.args[1])}")
+        ) from None
 
 
 def load(con: duckdb.DuckDBPyConnection, layer: str, *, with_comments: bool = False) -> None:
@@ -141,7 +145,7 @@ def quoted(identifier: str) -> str:
 def define_list(con: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> None:
     """Make `name()` a constant list: a macro, since cursors do not see variables, and DDL binds nothing."""
     items = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-    con.execute(f"create or replace macro {quoted(name)}() as cast([{items}] as varchar[])")  # noqa: S608
+    con.execute(f"create or replace macro {quoted(name)}() as cast([{items}] as varchar[])")
 
 
 def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
@@ -161,5 +165,7 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
         raise QueryError(Fault(str(error).strip(), "query")) from error
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         kinds = ", ".join(statement.type.name.lower() for statement in statements) or "none"
-        raise QueryError(Fault(f"a query is one SELECT; this has: {kinds}", "query", fix="views are read-only"))
+        raise QueryError(
+            Fault(f"a query is one SELECT; this has: {kinds}", "query", fix="views are read-only")
+        )
     return statements[0]

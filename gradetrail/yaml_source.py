@@ -36,7 +36,9 @@ class Source:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
             raise SpecError(
-                Fault(f"not valid YAML: {error.problem}", f"{path}:{line}", fix="check indentation and quotes")
+                Fault(
+                    f"not valid YAML: {error.problem}", f"{path}:{line}", fix="check indentation and quotes"
+                )
             ) from None
         except yaml.YAMLError as error:
             raise SpecError(Fault(f"not valid YAML: {error}", str(path))) from None

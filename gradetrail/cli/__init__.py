@@ -39,7 +39,9 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        _say(f"internal error: {type(error).__name__}: {error}\n    fix: run again with --debug and report it")
+        _say(
+            f"internal error: {type(error).__name__}: {error}\n    fix: run again with --debug and report it"
+        )
         sys.exit(3)
 
 

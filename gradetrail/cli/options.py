@@ -11,30 +11,37 @@ from gradetrail.cli.output import Format
 
 WarehouseOption = Annotated[
     Path | None,
-    typer.Option("--warehouse", envvar="GRADETRAIL_WAREHOUSE", help="Folder of the warehouse. [default: ./warehouse]"),
+    typer.Option(
+        "--warehouse", envvar="GRADETRAIL_WAREHOUSE", help="Folder of the warehouse. [default: ./warehouse]"
+    ),
 ]
 FormatOption = Annotated[
     Format, typer.Option("--format", envvar="GRADETRAIL_FORMAT", help="How to print the result.")
 ]
 OutputOption = Annotated[Path | None, typer.Option("--output", help="Write to this file instead of stdout.")]
 ModelOption = Annotated[
-    list[str] | None, typer.Option("--model", envvar="GRADETRAIL_MODEL", help="Only this model; may be repeated.")
+    list[str] | None,
+    typer.Option("--model", envvar="GRADETRAIL_MODEL", help="Only this model; may be repeated."),
 ]
 PromptOption = Annotated[
-    list[str] | None, typer.Option("--prompt", envvar="GRADETRAIL_PROMPT", help="Only this prompt; may be repeated.")
+    list[str] | None,
+    typer.Option("--prompt", envvar="GRADETRAIL_PROMPT", help="Only this prompt; may be repeated."),
 ]
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, envvar="GRADETRAIL_LIMIT", help="Only the first N samples.")
 ]
 SampleOption = Annotated[
-    int | None, typer.Option("--sample", min=1, envvar="GRADETRAIL_SAMPLE", help="Only N samples drawn by --seed.")
+    int | None,
+    typer.Option("--sample", min=1, envvar="GRADETRAIL_SAMPLE", help="Only N samples drawn by --seed."),
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", envvar="GRADETRAIL_SEED", help="Seed of --sample.")]
 CasesOption = Annotated[
-    str | None, typer.Option("--cases", envvar="GRADETRAIL_CASES", help="Only these sample ids, comma-separated.")
+    str | None,
+    typer.Option("--cases", envvar="GRADETRAIL_CASES", help="Only these sample ids, comma-separated."),
 ]
 WhereOption = Annotated[
-    str | None, typer.Option("--where", envvar="GRADETRAIL_WHERE", help="Only samples for which this SQL holds.")
+    str | None,
+    typer.Option("--where", envvar="GRADETRAIL_WHERE", help="Only samples for which this SQL holds."),
 ]
 EpochsOption = Annotated[
     int | None, typer.Option("--epochs", min=1, envvar="GRADETRAIL_EPOCHS", help="Repeats of each sample.")
@@ -44,5 +51,7 @@ RefreshOption = Annotated[bool, typer.Option("--refresh", help="Ask everything a
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="Name this run; may be repeated.")]
 AllowErrorsOption = Annotated[
     str,
-    typer.Option("--allow-errors", envvar="GRADETRAIL_ALLOW_ERRORS", help="Share of trials that may end in an error."),
+    typer.Option(
+        "--allow-errors", envvar="GRADETRAIL_ALLOW_ERRORS", help="Share of trials that may end in an error."
+    ),
 ]

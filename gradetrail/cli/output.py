@@ -131,7 +131,9 @@ def shown(value: Any) -> str:
 def escaped(text: str) -> str:
     """Escape control and direction-changing characters, so that text cannot drive a terminal."""
     return "".join(
-        char if char.isprintable() else {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\u{ord(char):04x}")
+        char
+        if char.isprintable()
+        else {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\u{ord(char):04x}")
         for char in text
     )
 
@@ -141,7 +143,8 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
 
     cells = [[shown(value) for value in row] for row in rows]
     widths = [
-        min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)])) for n, name in enumerate(names)
+        min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
+        for n, name in enumerate(names)
     ]
     widths = _fitted(widths, [cell_len(name) for name in names], _width())
     numeric = _numeric(names, rows)

@@ -52,12 +52,17 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f}% {task.description}", markup=False))
+    columns = (
+        BarColumn(bar_width=30),
+        TextColumn("{task.percentage:>3.0f}% {task.description}", markup=False),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 
         def observe(progress: Progress) -> None:
-            bar.update(task, completed=progress.n_done, total=progress.n_requests, description=summary(progress))
+            bar.update(
+                task, completed=progress.n_done, total=progress.n_requests, description=summary(progress)
+            )
 
         yield observe
 

@@ -14,8 +14,12 @@ from gradetrail.cli.output import Format, say, show_rows
 if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
 
-ViewArgument = Annotated[str, typer.Argument(help="A view, yours included; `gradetrail sql 'show tables'` lists them.")]
-RunArgument = Annotated[str | None, typer.Argument(help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest.")]
+ViewArgument = Annotated[
+    str, typer.Argument(help="A view, yours included; `gradetrail sql 'show tables'` lists them.")
+]
+RunArgument = Annotated[
+    str | None, typer.Argument(help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest.")
+]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
 TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
@@ -66,11 +70,14 @@ def leaderboard(
 
 def diff(
     a: Annotated[str | None, typer.Argument(help="Older run.")] = None,
-    b: Annotated[str | None, typer.Argument(help="Newer run; default: A's successor, or the same run.")] = None,
+    b: Annotated[
+        str | None, typer.Argument(help="Newer run; default: A's successor, or the same run.")
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", help="M, or M,M2 to compare two models.")] = None,
     prompt: Annotated[str | None, typer.Option("--prompt", help="P, or P,P2 to compare two prompts.")] = None,
     scorer: Annotated[
-        str | None, typer.Option("--scorer", help="S, or S,S2; `strict~1` is the definition before the present one.")
+        str | None,
+        typer.Option("--scorer", help="S, or S,S2; `strict~1` is the definition before the present one."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also print what is the same.")] = False,
     warehouse: WarehouseOption = None,
@@ -97,8 +104,12 @@ def _pair(text: str | None) -> tuple[str, ...]:
 
 
 def sql(
-    query: Annotated[str | None, typer.Argument(help="One SELECT; read from stdin if it is `-` or missing.")] = None,
-    param: Annotated[list[str] | None, typer.Option("--param", help="NAME=VALUE for `$NAME` in the query.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="One SELECT; read from stdin if it is `-` or missing.")
+    ] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", help="NAME=VALUE for `$NAME` in the query.")
+    ] = None,
     warehouse: WarehouseOption = None,
     form: FormatOption = Format.table,
     output: OutputOption = None,
@@ -152,7 +163,9 @@ def _parquet(opened: Warehouse, query: str, params: dict[str, Any], output: Path
         pq.write_table(table, output)
         return
     if sys.stdout.isatty():
-        raise SelectionError(Fault("Parquet is no text", "--format", fix="redirect stdout or give --output FILE"))
+        raise SelectionError(
+            Fault("Parquet is no text", "--format", fix="redirect stdout or give --output FILE")
+        )
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     sys.stdout.buffer.write(buffer.getvalue())

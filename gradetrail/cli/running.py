@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from gradetrail.pipeline import Invocation, Preview, Run
     from gradetrail.spec import Spec
 
-SpecsArgument = Annotated[list[str], typer.Argument(help="Spec files, or runs to go on with.", metavar="SPEC|RUN...")]
+SpecsArgument = Annotated[
+    list[str], typer.Argument(help="Spec files, or runs to go on with.", metavar="SPEC|RUN...")
+]
 EXAMPLES_SHOWN = 10
 
 
@@ -58,7 +60,9 @@ def run(
     from gradetrail.cli.board import print_board
 
     runs = _generate(
-        specs, warehouse, _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag)
+        specs,
+        warehouse,
+        _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag),
     )
     root = pipeline.warehouse_root(warehouse)
     for spec, done in runs:
@@ -88,9 +92,13 @@ def generate(
     from gradetrail import pipeline
 
     runs = _generate(
-        specs, warehouse, _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag)
+        specs,
+        warehouse,
+        _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag),
     )
-    _exit_for([done for _, done in runs], pipeline.warehouse_root(warehouse), allow_errors, must_be_scored=False)
+    _exit_for(
+        [done for _, done in runs], pipeline.warehouse_root(warehouse), allow_errors, must_be_scored=False
+    )
 
 
 def _invocation(
@@ -134,7 +142,9 @@ def _generate(names: Sequence[str], warehouse: Path | None, invocation: Invocati
             say(f"warning: {warning}")
         if done.differences:
             listed = "\n".join(f"  {line}" for line in done.differences)
-            say(f"the plan differs from the newest run, so a new run was made; answers that fit were kept:\n{listed}")
+            say(
+                f"the plan differs from the newest run, so a new run was made; answers that fit were kept:\n{listed}"
+            )
         word = "new run" if done.is_new else "run"
         say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
     return list(zip(specs, runs, strict=False))
@@ -154,16 +164,22 @@ def _exit_for(runs: Sequence[Run], root: Path, allow_errors: str, *, must_be_sco
             faults.append(Fault(f"aborted: {done.reason}", done.run_id, fix=f"then go on with: {again}"))
         elif done.status != "complete":
             faults.append(Fault("trials are still owed", done.run_id, fix=f"go on with: {again}"))
-    faults += pipeline.unusable(root, [done.run_id for done in runs], parse_share(allow_errors), must_be_scored=must_be_scored)
+    faults += pipeline.unusable(
+        root, [done.run_id for done in runs], parse_share(allow_errors), must_be_scored=must_be_scored
+    )
     if faults:
         raise UnusableError(*faults)
 
 
 def score(
-    targets: Annotated[list[str] | None, typer.Argument(help="Spec files or runs.", metavar="SPEC|RUN...")] = None,
+    targets: Annotated[
+        list[str] | None, typer.Argument(help="Spec files or runs.", metavar="SPEC|RUN...")
+    ] = None,
     warehouse: WarehouseOption = None,
     every: Annotated[bool, typer.Option("--all", help="Every run of every task.")] = False,
-    preview: Annotated[bool, typer.Option("--preview", help="Say which grades would flip; write nothing.")] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Say which grades would flip; write nothing.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
@@ -177,9 +193,11 @@ def score(
     if not targets and not every:
         raise SelectionError(Fault("nothing to score", fix="name a spec or a run, or give --all"))
     if preview:
-        found = [pipeline.preview(target, warehouse=root) for target in targets or ()] if not every else [
-            pipeline.preview_all(warehouse=root)
-        ]
+        found = (
+            [pipeline.preview(target, warehouse=root) for target in targets or ()]
+            if not every
+            else [pipeline.preview_all(warehouse=root)]
+        )
         for item in found:
             _print_preview(item, form, output)
         return
@@ -189,7 +207,9 @@ def score(
     for target in targets or ():
         graded += pipeline.score(target, warehouse=root, force=force)
     written = sum(1 for item in graded if item.n_rows)
-    say(f"graded {sum(item.n_rows for item in graded):,} answers of {written} run x scorer; {len(graded) - written} were up to date")
+    say(
+        f"graded {sum(item.n_rows for item in graded):,} answers of {written} run x scorer; {len(graded) - written} were up to date"
+    )
     for task in pipeline.tasks_of(root, [item.run_id for item in graded]):
         print_board(root, task, form, output)
 
@@ -204,7 +224,17 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
         say(f"{scorer}: {n:,} {change} ({total})")
     shown = flips if form is not Format.table else _examples(flips)
     if form is Format.table and flips:
-        columns = ["change", "scorer", "model", "sample_id", "target", "old_extracted", "new_extracted", "old_outcome", "new_outcome"]
+        columns = [
+            "change",
+            "scorer",
+            "model",
+            "sample_id",
+            "target",
+            "old_extracted",
+            "new_extracted",
+            "old_outcome",
+            "new_outcome",
+        ]
     else:
         columns = list(flips[0]) if flips else ["change", "scorer", "model", "sample_id"]
     show_rows(columns, [[flip[name] for name in columns] for flip in shown], form, output)
@@ -248,7 +278,8 @@ def plan(
     root = pipeline.warehouse_root(warehouse)
     invocation = _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, None)
     forecasts = [
-        pipeline.forecast(pipeline.spec_or_run(root, name), warehouse=root, invocation=invocation) for name in specs
+        pipeline.forecast(pipeline.spec_or_run(root, name), warehouse=root, invocation=invocation)
+        for name in specs
     ]
     for item in forecasts:
         for warning in item.plan.warnings:
@@ -272,5 +303,3 @@ def parse_share(text: str) -> float:
     if not 0 <= share <= 1:
         raise SelectionError(Fault(f"`{text}` is no share", "--allow-errors", fix="write 5% or 0.05"))
     return share
-
-

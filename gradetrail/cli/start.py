@@ -20,7 +20,9 @@ def spec_folder() -> Path:
     for folder in (package / "_specs", package.parent / "specs"):
         if (folder / "gsm8k").is_dir():
             return folder
-    raise GradetrailError(Fault("the demo's files are missing", str(package), fix="install the package again"))
+    raise GradetrailError(
+        Fault("the demo's files are missing", str(package), fix="install the package again")
+    )
 
 
 def demo(warehouse: WarehouseOption = None) -> None:
@@ -63,7 +65,11 @@ def init(
     taken = [path.name for path in files if (folder / path.name).exists()]
     if taken:
         raise SelectionError(
-            Fault(f"{', '.join(taken)} already there; nothing was written", str(folder), fix="give another --folder")
+            Fault(
+                f"{', '.join(taken)} already there; nothing was written",
+                str(folder),
+                fix="give another --folder",
+            )
         )
     folder.mkdir(parents=True, exist_ok=True)
     for path in files:

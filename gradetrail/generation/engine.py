@@ -116,7 +116,8 @@ class Engine:
     async def run(self, work: Iterator[Work]) -> Ending:
         """Work through all requests; return how it ended. Closes nothing that it did not open."""
         workers = [
-            asyncio.create_task(self._worker(work)) for _ in range(min(self.gate.ceiling, max(1, self.progress.n_requests)))
+            asyncio.create_task(self._worker(work))
+            for _ in range(min(self.gate.ceiling, max(1, self.progress.n_requests)))
         ]
         ticker = asyncio.create_task(self._tick())
         remove = self._on_interrupt(workers)
@@ -222,7 +223,10 @@ class Engine:
     ) -> dict[str, Any]:
         call = _call(self.run_id, work, attempt, started_at, (time.perf_counter() - started) * 1000)
         call.update(
-            status="error", error_type=error.error_type, error_message=str(error)[:2000], http_status=error.http_status
+            status="error",
+            error_type=error.error_type,
+            error_message=str(error)[:2000],
+            http_status=error.http_status,
         )
         return call
 
@@ -313,7 +317,9 @@ def _answer_row(
         "stop_reason": response.stop_reason,
         "raw_stop_reason": response.raw_stop_reason,
         "confidence": response.confidence,
-        "logprobs": orjson.dumps(response.logprobs).decode() if work.keep_logprobs and response.logprobs else None,
+        "logprobs": orjson.dumps(response.logprobs).decode()
+        if work.keep_logprobs and response.logprobs
+        else None,
         "raw": orjson.dumps(response.raw).decode() if work.keep_raw and response.raw is not None else None,
         "is_text_repaired": response.is_text_repaired,
         "origin": response.origin,

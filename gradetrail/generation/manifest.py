@@ -132,9 +132,15 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     """Give {sha, is_dirty} of the checkout that holds the spec; None if it is in none."""
     try:
         where = ["git", "-C", str(folder.resolve())]
-        sha = subprocess.run([*where, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True)
+        sha = subprocess.run(
+            [*where, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
+        )
         dirty = subprocess.run(
-            [*where, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, timeout=5, check=True
+            [*where, "status", "--porcelain", "--untracked-files=no"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

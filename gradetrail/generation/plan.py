@@ -14,7 +14,14 @@ from gradetrail.dataset import Samples, Selection, load_samples, parse_row
 from gradetrail.errors import Fault, SelectionError, SpecError, did_you_mean
 from gradetrail.prompt import Renderer, RenderError
 from gradetrail.providers import call_shape
-from gradetrail.request import CallShape, KeyMaker, canonical_json, canonical_messages, content_id, hash_canonical
+from gradetrail.request import (
+    CallShape,
+    KeyMaker,
+    canonical_json,
+    canonical_messages,
+    content_id,
+    hash_canonical,
+)
 from gradetrail.spec import Model, Spec
 
 if TYPE_CHECKING:
@@ -76,12 +83,19 @@ def model_id(shape: CallShape) -> str:
 def entrants_of(spec: Spec, renderer: Renderer, narrowing: Narrowing) -> tuple[Entrant, ...]:
     """List the entrants that this invocation asks for; SelectionError for an unknown name."""
     models = {model.display: model for model in spec.models}
-    for kind, asked, known in (("model", narrowing.models, models), ("prompt", narrowing.prompts, spec.prompts)):
+    for kind, asked, known in (
+        ("model", narrowing.models, models),
+        ("prompt", narrowing.prompts, spec.prompts),
+    ):
         for name in asked:
             if name not in known:
-                raise SelectionError(Fault(f"no {kind} `{name}` in the spec", f"--{kind}", fix=did_you_mean(name, known)))
+                raise SelectionError(
+                    Fault(f"no {kind} `{name}` in the spec", f"--{kind}", fix=did_you_mean(name, known))
+                )
     return tuple(
-        Entrant(model, shape, model_id(shape), prompt, renderer.prompt_id(prompt), spec.option(model, "system"))
+        Entrant(
+            model, shape, model_id(shape), prompt, renderer.prompt_id(prompt), spec.option(model, "system")
+        )
         for name, model in models.items()
         if not narrowing.models or name in narrowing.models
         for shape in (call_shape(spec, model),)
@@ -174,7 +188,13 @@ class _Builder:
         epochs: int,
         check: SampleCheck | None,
     ) -> None:
-        self.spec, self.renderer, self.entrants, self.samples, self.epochs = spec, renderer, entrants, samples, epochs
+        self.spec, self.renderer, self.entrants, self.samples, self.epochs = (
+            spec,
+            renderer,
+            entrants,
+            samples,
+            epochs,
+        )
         self._check = check
         self.faults: list[Fault] = []
         self.n_faults = 0
@@ -204,7 +224,10 @@ class _Builder:
         spec, dataset_id = self.spec, self.samples.dataset_id
         position = 0
         for batch in self.samples.selected.to_batches(max_chunksize=1000):
-            columns = [batch.column(n).to_pylist() for n in ("sample_id", "sample_hash", "position", "content", "category", "cluster")]
+            columns = [
+                batch.column(n).to_pylist()
+                for n in ("sample_id", "sample_hash", "position", "content", "category", "cluster")
+            ]
             for sample_id, sample_hash, place, content, category, cluster in zip(*columns, strict=True):
                 row = parse_row(content)
                 self._check_sample(row, sample_id, place)
@@ -235,7 +258,9 @@ class _Builder:
                     failed.add(entrant.prompt)
                     self._fault(error, f"prompts.{entrant.prompt}", sample_id, place)
                     continue
-                order = None if rendered.choice_order is None else canonical_json(rendered.choice_order).decode()
+                order = (
+                    None if rendered.choice_order is None else canonical_json(rendered.choice_order).decode()
+                )
                 content = (canonical_messages(rendered.messages), order)
                 done[(entrant.prompt, entrant.system)] = content
             yield (index, entrant), content

@@ -63,7 +63,7 @@ class Outstanding:
     @property
     def n_hits(self) -> int:
         """Trials that a stored answer serves."""
-        return int(_count(self.trials, "answered"))
+        return _with_status(self.trials, "answered").num_rows
 
     @property
     def n_requests(self) -> int:
@@ -74,10 +74,10 @@ class Outstanding:
         return first.num_rows
 
 
-def _count(trials: pa.Table, status: str) -> int:
+def _with_status(trials: pa.Table, status: str) -> pa.Table:
     import pyarrow.compute as pc
 
-    return int(pc.sum(pc.equal(trials.column("status"), status)).as_py() or 0)
+    return trials.filter(pc.field("status") == status)
 
 
 def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outstanding:
@@ -97,7 +97,8 @@ def _newest_run(warehouse: Warehouse, plan: Plan) -> dict[str, Any] | None:
 
 def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
     run_id = manifest["run_id"] if manifest else ""
-    return sql.run_file(con, "generation/present_trials", {"run_id": run_id}).to_arrow_table()
+    table: pa.Table = sql.run_file(con, "generation/present_trials", {"run_id": run_id}).to_arrow_table()
+    return table
 
 
 def _compare(
@@ -225,7 +226,9 @@ def generate(
     manifest["ended_at"] = ended_at.isoformat()
     manifest["elapsed_s"] = round(manifest["elapsed_s"] + (ended_at - now).total_seconds(), 3)
     store.write_manifest(run_id, manifest)
-    return Generated(run_id, todo.run_id is None, manifest["status"], ending.reason, progress, todo.differences)
+    return Generated(
+        run_id, todo.run_id is None, manifest["status"], ending.reason, progress, todo.differences
+    )
 
 
 def _manifest(
@@ -238,7 +241,13 @@ def _manifest(
     now: datetime,
 ) -> dict[str, Any]:
     fresh = new_manifest(
-        run_id, plan, scorers=scorers, spec_id=spec_id, started_at=now, tags=options.tags, refresh=options.refresh
+        run_id,
+        plan,
+        scorers=scorers,
+        spec_id=spec_id,
+        started_at=now,
+        tags=options.tags,
+        refresh=options.refresh,
     )
     old = todo.manifest
     if old is None:
@@ -285,7 +294,10 @@ def _append_known(writer: Any, rows: pa.Table, todo: pa.Table) -> None:
     """Record the trials that were added, and those that a stored answer serves now."""
     import pyarrow.compute as pc
 
-    known = rows.filter(pc.or_(todo.column("is_added"), pc.equal(todo.column("status"), "answered")))
+    known = rows.append_column("is_added", todo.column("is_added")).filter(
+        pc.field("is_added") | (pc.field("status") == "answered")
+    )
+    known = known.drop_columns(["is_added"])
     for batch in known.to_batches(max_chunksize=1000):
         for trial in batch.to_pylist():
             writer.append(response=None, calls=(), trials=[{k: v for k, v in trial.items() if v is not None}])
@@ -333,7 +345,9 @@ def _work(plan: Plan, trials: pa.Table, providers: Mapping[str, Provider]) -> It
     """Yield the requests to make in plan order, rendered as they are needed."""
     import pyarrow.compute as pc
 
-    pending = trials.filter(pc.field("status") == "pending").select([*PLANNED, "entrant", "sample", "is_first_of_key"])
+    pending = trials.filter(pc.field("status") == "pending").select(
+        [*PLANNED, "entrant", "sample", "is_first_of_key"]
+    )
     sharing: dict[str, list[dict[str, Any]]] = {}
     for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
         sharing.setdefault(row["request_key"], []).append(_planned(row))

@@ -119,7 +119,9 @@ class RunGrader:
         import pyarrow as pa
 
         names = [name for name in TEMPLATED if name in templates]
-        rows: dict[str, list[Any]] = {name: [] for name in ("sample_id", "choice_order", "targets", "choices", *TEMPLATED)}
+        rows: dict[str, list[Any]] = {
+            name: [] for name in ("sample_id", "choice_order", "targets", "choices", *TEMPLATED)
+        }
         faults: list[Fault] = []
         for sample_id, order_text, content in self._asked():
             try:
@@ -131,7 +133,9 @@ class RunGrader:
                 for name in TEMPLATED:
                     rows[name].append(render(templates[name], values) if name in names else None)
             except RenderError as error:
-                faults.append(Fault(str(error), f"run {self.run_id}, sample {sample_id}", "target or scorer template"))
+                faults.append(
+                    Fault(str(error), f"run {self.run_id}, sample {sample_id}", "target or scorer template")
+                )
                 continue
             rows["sample_id"].append(sample_id)
             rows["choice_order"].append(order_text)
@@ -140,7 +144,10 @@ class RunGrader:
             raise SpecError(*faults[:FAULTS_SHOWN], *more)
         lists = ("targets", "choices")
         return pa.table(
-            {name: pa.array(v, pa.list_(pa.string()) if name in lists else pa.string()) for name, v in rows.items()}
+            {
+                name: pa.array(v, pa.list_(pa.string()) if name in lists else pa.string())
+                for name, v in rows.items()
+            }
         )
 
     def _asked(self) -> list[tuple[str, str | None, str]]:
@@ -148,7 +155,12 @@ class RunGrader:
             rows = sql.run_file(self.con, "scoring/asked_samples").fetchall()
             lost = [row[0] for row in rows if row[2] is None]
             if lost:
-                raise SpecError(Fault(f"the dataset rows of {len(lost)} samples are not in the warehouse", f"run {self.run_id}"))
+                raise SpecError(
+                    Fault(
+                        f"the dataset rows of {len(lost)} samples are not in the warehouse",
+                        f"run {self.run_id}",
+                    )
+                )
             self._samples = rows
         return self._samples
 
@@ -158,7 +170,13 @@ TEMPLATED = ("pattern", "switch", "program", "checks", "stdin", "stdout")
 
 
 def score_run(
-    warehouse: Warehouse, store: Store, spec: Spec, run_id: str, definitions: Sequence[Definition], *, force: bool = False
+    warehouse: Warehouse,
+    store: Store,
+    spec: Spec,
+    run_id: str,
+    definitions: Sequence[Definition],
+    *,
+    force: bool = False,
 ) -> list[Graded]:
     """Grade what is not graded yet by these definitions; publishes one file a scorer."""
     version = trials_version(warehouse, run_id)
@@ -186,7 +204,9 @@ def _by_outcome(scores: pa.Table) -> dict[str, int]:
 
 def trials_version(warehouse: Warehouse, run_id: str) -> str | None:
     """Name the file that holds all trials of a run; None while they are still in parts."""
-    stems = [stem for stem in warehouse.stems("trials") if stem.startswith(f"{run_id}.") and stem.endswith("f")]
+    stems = [
+        stem for stem in warehouse.stems("trials") if stem.startswith(f"{run_id}.") and stem.endswith("f")
+    ]
     return max(stems, key=lambda stem: int(stem.rpartition(".")[2].removesuffix("f")), default=None)
 
 

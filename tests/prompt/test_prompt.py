@@ -32,7 +32,15 @@ def test_any_text_is_inert(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("1.50", "1.50"), ("1e5", "1e5"), ("7", "7"), ("true", "true"), ("false", "false"), ('"x"', "x"), ("-0.0", "-0.0")],
+    [
+        ("1.50", "1.50"),
+        ("1e5", "1e5"),
+        ("7", "7"),
+        ("true", "true"),
+        ("false", "false"),
+        ('"x"', "x"),
+        ("-0.0", "-0.0"),
+    ],
 )
 def test_numbers_and_booleans_keep_their_json_text(value: str, expected: str) -> None:
     assert render("{{ q }}", parse_row(f'{{"q": {value}}}')) == expected
@@ -70,7 +78,13 @@ def test_a_template_that_cannot_be_shown_says_which_field(template: str, words: 
     ],
 )
 def test_filters(template: str, expected: str) -> None:
-    row = {"a": "2+2=4\n#### 1,234 ", "s": " x y\n", "r": "3.5(", "l": [1, 2], "neg": "it is \u22123.5 degrees"}
+    row = {
+        "a": "2+2=4\n#### 1,234 ",
+        "s": " x y\n",
+        "r": "3.5(",
+        "l": [1, 2],
+        "neg": "it is \u22123.5 degrees",
+    }
     assert render(template, row) == expected
 
 
@@ -93,13 +107,18 @@ def test_an_empty_target_is_a_target() -> None:
 def test_system_message_stands_in_only_where_the_prompt_has_none() -> None:
     spec = spec_from({**BASE, "prompts": {"bare": "{{ q }}", "own": {"system": "Mine", "user": "{{ q }}"}}})
     renderer = Renderer(spec)
-    assert [m["role"] for m in renderer.render("bare", {"q": "x"}, "1", 1, "S {{ q }}").messages] == ["system", "user"]
+    assert [m["role"] for m in renderer.render("bare", {"q": "x"}, "1", 1, "S {{ q }}").messages] == [
+        "system",
+        "user",
+    ]
     assert renderer.render("own", {"q": "x"}, "1", 1, "S").messages[0]["content"] == "Mine"
 
 
 def choice_spec(shuffle: str, **more: Any) -> Renderer:
     choices = {"from": "options", "answer": "answer", "shuffle": shuffle, "seed": 7}
-    return Renderer(spec_from({**BASE, "prompt": "{{ q }}\n{{ choices }}\n{{ letters }}", "choices": choices, **more}))
+    return Renderer(
+        spec_from({**BASE, "prompt": "{{ q }}\n{{ choices }}\n{{ letters }}", "choices": choices, **more})
+    )
 
 
 ROW = {"q": "?", "options": ["w", "x", "y", "z"], "answer": 2}
@@ -111,7 +130,9 @@ def test_choices_are_shown_as_lettered_lines_and_the_order_is_given() -> None:
     assert rendered.choice_order == [0, 1, 2, 3]
 
 
-@given(st.text(min_size=1, max_size=8), st.integers(1, 5), st.sampled_from(["per_sample", "per_epoch", "rotate"]))
+@given(
+    st.text(min_size=1, max_size=8), st.integers(1, 5), st.sampled_from(["per_sample", "per_epoch", "rotate"])
+)
 def test_the_right_letter_always_names_the_right_option(sample_id: str, epoch: int, shuffle: str) -> None:
     renderer = choice_spec(shuffle)
     values, order = renderer.values(ROW, sample_id, epoch)
@@ -151,10 +172,16 @@ def test_option_texts_go_before_letters_and_indices() -> None:
 
 
 def few_shot(tmp_path: Path, **more: Any) -> Renderer:
-    rows = [{"id": f"d{n}", "q": f"q{n}", "a": f"a{n}", "s": "even" if n % 2 == 0 else "odd"} for n in range(10)]
+    rows = [
+        {"id": f"d{n}", "q": f"q{n}", "a": f"a{n}", "s": "even" if n % 2 == 0 else "odd"} for n in range(10)
+    ]
     (tmp_path / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     shot = {"path": "dev.jsonl", "n": 2, "seed": 1, **more}
-    return Renderer(spec_from({**BASE, "prompt": {"system": "S", "user": "Q: {{ q }}\nA:"}, "few_shot": shot}, base=tmp_path))
+    return Renderer(
+        spec_from(
+            {**BASE, "prompt": {"system": "S", "user": "Q: {{ q }}\nA:"}, "few_shot": shot}, base=tmp_path
+        )
+    )
 
 
 def test_few_shot_turns_stand_between_system_and_question(tmp_path: Path) -> None:
@@ -166,7 +193,11 @@ def test_few_shot_turns_stand_between_system_and_question(tmp_path: Path) -> Non
 
 
 def test_few_shot_text_is_example_space_answer_blank_line(tmp_path: Path) -> None:
-    messages = few_shot(tmp_path, n=1, **{"as": "text"}).render("default", {"q": "me", "a": "x", "s": "odd"}, "1", 1, None).messages
+    messages = (
+        few_shot(tmp_path, n=1, **{"as": "text"})
+        .render("default", {"q": "me", "a": "x", "s": "odd"}, "1", 1, None)
+        .messages
+    )
     example, _, question = messages[1]["content"].partition("\n\n")
     assert question == "Q: me\nA:"
     assert example.startswith("Q: q") and example.rpartition(" ")[2].startswith("a")
@@ -182,7 +213,9 @@ def test_matched_examples_share_the_field_and_never_hold_the_sample_itself(tmp_p
 
 def test_too_few_matching_examples_are_named(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="4 examples fit this sample, 5 are asked for"):
-        few_shot(tmp_path, n=5, match="s").render("default", {"id": "d0", "q": "q0", "a": "a0", "s": "even"}, "d0", 1, None)
+        few_shot(tmp_path, n=5, match="s").render(
+            "default", {"id": "d0", "q": "q0", "a": "a0", "s": "even"}, "d0", 1, None
+        )
 
 
 def test_prompt_id_follows_templates_examples_and_choices_not_names(tmp_path: Path) -> None:

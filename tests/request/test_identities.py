@@ -25,7 +25,11 @@ from gradetrail.request import (
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cache_pairs.jsonl").read_text().splitlines()]
 TEXT = st.text(st.characters(exclude_categories=("Cs",)))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )
@@ -37,7 +41,10 @@ def key_of(call: dict[str, Any]) -> str:
     """Make the key of a case's call; the API key that a case names has no place to go."""
     outside = ("provider", "base_url", "model", "messages", "epoch", "api_key")
     shape = CallShape(
-        call["provider"], call["model"], {k: v for k, v in call.items() if k not in outside}, base_url=call["base_url"]
+        call["provider"],
+        call["model"],
+        {k: v for k, v in call.items() if k not in outside},
+        base_url=call["base_url"],
     )
     return request_key(shape, call["messages"], call.get("epoch", 1))
 
@@ -50,7 +57,7 @@ def test_calls_share_an_answer_only_when_nothing_that_can_change_it_differs(case
 def test_rfc_8785_example_comes_out_to_the_byte() -> None:
     value = {
         "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 0.000000000000000000000000001],
-        "string": '\u20ac$\u000f\u000aA\'\u0042\u0022\u005c\\"/',
+        "string": "\u20ac$\u000f\u000aA'\u0042\u0022\u005c\\\"/",
         "literals": [None, True, False],
     }
     expected = (
@@ -89,13 +96,23 @@ def test_what_json_cannot_hold_is_refused(value: Any) -> None:
         canonical_json({"x": value})
 
 
-@given(st.lists(st.fixed_dictionaries({"role": st.sampled_from(["user", "system"]), "content": TEXT}), max_size=4))
+@given(
+    st.lists(
+        st.fixed_dictionaries({"role": st.sampled_from(["user", "system"]), "content": TEXT}), max_size=4
+    )
+)
 def test_the_short_cut_for_messages_gives_canonical_json(messages: list[dict[str, str]]) -> None:
     assert canonical_messages(messages) == rfc8785.dumps(messages)
 
 
-@given(TEXT, st.integers(1, 5), st.dictionaries(st.sampled_from(["temperature", "seed", "top_p"]), st.integers(0, 9)))
-def test_a_key_is_the_hash_of_the_whole_canonical_request(text: str, epoch: int, params: dict[str, int]) -> None:
+@given(
+    TEXT,
+    st.integers(1, 5),
+    st.dictionaries(st.sampled_from(["temperature", "seed", "top_p"]), st.integers(0, 9)),
+)
+def test_a_key_is_the_hash_of_the_whole_canonical_request(
+    text: str, epoch: int, params: dict[str, int]
+) -> None:
     shape = CallShape("openai", "m", params, endpoint="lab", tools=[{"name": "f"}])
     messages = [{"role": "user", "content": text}]
     whole = {**shape.identity(epoch), "messages": messages}
@@ -108,7 +125,9 @@ def test_stored_request_and_messages_reproduce_the_key(shape: CallShape) -> None
     maker = KeyMaker(shape)
     stored = json.loads(maker.without_messages(2))
     whole = {**stored, "messages": ASK}
-    assert hash_canonical("gradetrail.request.v1", rfc8785.dumps(whole)) == maker.key(canonical_messages(ASK), 2)
+    assert hash_canonical("gradetrail.request.v1", rfc8785.dumps(whole)) == maker.key(
+        canonical_messages(ASK), 2
+    )
 
 
 def test_seed_is_sent_as_seed_plus_epoch_minus_one() -> None:
