@@ -299,7 +299,7 @@ class Renderer:
 
     def _with_examples(
         self,
-        templates: Sequence[Mapping[str, str]],
+        templates: Sequence[Mapping[Any, str]],
         messages: list[dict[str, str]],
         row: Mapping[str, Any],
         sample_id: str,

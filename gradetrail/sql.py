@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -18,6 +18,7 @@ from gradetrail.errors import Fault, QueryError
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 LAYERS = ("macros", "base", "core", "views")
 """Loaded in this order at open; a file reads earlier layers, and of its own what `ordered` puts before it."""
@@ -169,3 +170,19 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
             Fault(f"a query is one SELECT; this has: {kinds}", "query", fix="views are read-only")
         )
     return statements[0]
+
+
+def arrow(result: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Give the rows of an executed query as an Arrow table."""
+    table = result.to_arrow_table()
+    if table is None:
+        raise QueryError(Fault("the query has no result"))
+    return table
+
+
+def select_from(view: str, equal: Iterable[str] = (), limit: int | None = None) -> str:
+    """Give the query of a view's rows, with a bound parameter for each column in `equal`."""
+    conditions = " and ".join(f"{quoted(column)} = ${column}" for column in equal)
+    where = f" where {conditions}" if conditions else ""
+    most = f" limit {int(limit)}" if limit is not None else ""
+    return f"from {quoted(view)}{where}{most}"

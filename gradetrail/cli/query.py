@@ -89,14 +89,14 @@ def diff(
     from gradetrail.cli.board import diff_summary
 
     with _open(_root(warehouse)) as opened:
-        sides = opened.sides(a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer))
-        names, rows = opened.diff_rows(sides, include_same=every)
-        say(diff_summary(opened, sides))
-        kept = rows if limit is None else rows[:limit]
-        if form is Format.parquet:
-            _print(opened, *opened.diff_query(sides, include_same=every), form, output)
-        else:
-            show_rows(names, kept, form, output)
+        query, params = opened.diff_query(
+            a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=every
+        )
+        if form is Format.table:
+            say(diff_summary(opened, query, params))
+        if limit is not None:
+            query = f"from ({query}) limit {limit}"
+        _print(opened, query, params, form, output)
 
 
 def _pair(text: str | None) -> tuple[str, ...]:

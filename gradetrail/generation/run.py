@@ -97,8 +97,7 @@ def _newest_run(warehouse: Warehouse, plan: Plan) -> dict[str, Any] | None:
 
 def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
     run_id = manifest["run_id"] if manifest else ""
-    table: pa.Table = sql.run_file(con, "generation/present_trials", {"run_id": run_id}).to_arrow_table()
-    return table
+    return sql.arrow(sql.run_file(con, "generation/present_trials", {"run_id": run_id}))
 
 
 def _compare(
@@ -130,12 +129,12 @@ def _compare(
     if manifest is not None and manifest.get("refresh"):
         not_before = datetime.fromisoformat(manifest["started_at"])
     if empty:
-        stored = sql.run_file(con, "generation/no_stored_answers").to_arrow_table()
+        stored = sql.arrow(sql.run_file(con, "generation/no_stored_answers"))
     else:
-        stored = sql.run_file(con, "generation/stored_answers", {"not_before": not_before}).to_arrow_table()
+        stored = sql.arrow(sql.run_file(con, "generation/stored_answers", {"not_before": not_before}))
     con.register("stored", stored)
     run_id = manifest["run_id"] if manifest else ""
-    trials = sql.run_file(con, "generation/planned_trials", {"run_id": run_id, "now": now}).to_arrow_table()
+    trials = sql.arrow(sql.run_file(con, "generation/planned_trials", {"run_id": run_id, "now": now}))
     for name in ("planned", "present", "stored"):
         con.unregister(name)
     return Outstanding(run_id or None, manifest, trials, differences)

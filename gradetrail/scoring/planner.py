@@ -6,6 +6,7 @@ model; grades of older definitions stay.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -76,7 +77,7 @@ class RunGrader:
         self._samples: list[tuple[str, str | None, str]] | None = None
         self._rendered: dict[str, pa.Table] = {}
         sql.run(self.con, "drop table if exists trial_answer")
-        answers = sql.run_file(self.con, "scoring/answers", {"run_id": run_id}).to_arrow_table()
+        answers = sql.arrow(sql.run_file(self.con, "scoring/answers", {"run_id": run_id}))
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
 
@@ -92,7 +93,7 @@ class RunGrader:
             sql.run_file(self.con, "scoring/answer_inputs")
             grade(self.con, definition)
             params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
-            return sql.run_file(self.con, "scoring/score_rows", params).to_arrow_table()
+            return sql.arrow(sql.run_file(self.con, "scoring/score_rows", params))
         finally:
             self.con.unregister("grading_input")
 
@@ -198,8 +199,7 @@ def score_run(
 
 
 def _by_outcome(scores: pa.Table) -> dict[str, int]:
-    counts = scores.column("outcome").value_counts().to_pylist()
-    return {item["values"]: item["counts"] for item in counts}
+    return dict(Counter(str(outcome) for outcome in scores.column("outcome").to_pylist()))
 
 
 def trials_version(warehouse: Warehouse, run_id: str) -> str | None:

@@ -184,9 +184,7 @@ def test_yaml_words_stay_text() -> None:
     value = Source(
         Path("x"), "a: no\nb: on\nc: 012\nd: 2024-01-05\ne: 1e3\nf: true\ng: 0x1F\nh: '5'\ni: 1_000\n"
     ).value
-    assert value == {
-        "a": "no", "b": "on", "c": 12, "d": "2024-01-05", "e": 1000.0, "f": True, "g": "0x1F", "h": "5", "i": "1_000",
-    }  # fmt: skip
+    assert value == dict(a="no", b="on", c=12, d="2024-01-05", e=1000.0, f=True, g="0x1F", h="5", i="1_000")
 
 
 @pytest.mark.parametrize(
