@@ -172,6 +172,39 @@ TABLES: dict[str, tuple[Column, ...]] = {
 TRIAL_KEY = ("model", "prompt", "sample_id", "epoch")
 """What a trial is within its run: later parts win per this key."""
 
+SCORE_KEY = ("model", "prompt", "sample_id", "epoch", "metric", "opponent_response_id")
+"""What a score is within its run and scorer."""
+
+REQUIRED: dict[str, frozenset[str]] = {
+    "responses": frozenset({"run_id", "response_id", "request_key"}),
+    "calls": frozenset({"call_id", "run_id", "request_key"}),
+    "trials": frozenset({"run_id", *TRIAL_KEY, "status"}),
+    "scores": frozenset({"run_id", "scorer", "scorer_id", "metric", *TRIAL_KEY, "outcome"}),
+    "samples": frozenset({"dataset_id", "sample_id", "sample_hash"}),
+}
+"""Columns that are never NULL."""
+
+SORT_KEYS: dict[str, tuple[str, ...]] = {
+    "trials": ("run_id", *TRIAL_KEY),
+    "scores": ("run_id", "scorer_id", *SCORE_KEY),
+    "samples": ("position",),
+}
+"""Order of rows in a file; tables that are not here keep the order in which rows came."""
+
+ROW_GROUP = {"responses": 30_000}
+"""Rows of a row group, where it is not FACT_ROW_GROUP."""
+FACT_ROW_GROUP = 122_880
+"""Rows of a row group, and of a batch where rows are streamed."""
+
+JOURNALED = ("responses", "calls", "trials")
+"""Tables whose rows pass through the journal, in the order of their publication."""
+
+UNREPEATED = frozenset(
+    {"text", "reasoning", "tool_calls", "logprobs", "raw", "content", "latency_ms", "ttft_ms", "token_nll"}
+    | {"created_at", "started_at", "ended_at"}
+)
+"""Columns whose values seldom repeat, so that a dictionary would be dead weight; hashes are others."""
+
 
 @cache
 def arrow_schema(table: str) -> pa.Schema:
@@ -189,9 +222,31 @@ def arrow_schema(table: str) -> pa.Schema:
         "VARCHAR[]": pa.list_(pa.string()),
     }
     return pa.schema(
-        pa.field(c.name, types[c.type], metadata={"PARQUET:field_id": str(c.field_id)})
-        for c in TABLES[table]
+        pa.field(c.name, types[c.type], metadata={"PARQUET:field_id": str(c.field_id)}) for c in TABLES[table]
     )
+
+
+@cache
+def journal_schema() -> pa.Schema:
+    """Give the Arrow schema of a journal line: one response or null, calls and trials."""
+    import pyarrow as pa
+
+    response, calls, trials = (pa.struct(list(arrow_schema(table))) for table in JOURNALED)
+    return pa.schema({"response": response, "calls": pa.list_(calls), "trials": pa.list_(trials)})
+
+
+@cache
+def duckdb_schema(table: str) -> str:
+    """Write the map that `read_parquet(..., schema = <map>)` reads files of every version by field id.
+
+    A column that a file does not have yet is NULL; one that is newer than this program is not read.
+    """
+    return f"map {{{', '.join(map(_map_entry, TABLES[table]))}}}"
+
+
+def _map_entry(column: Column) -> str:
+    name = column.name.replace("'", "''")
+    return f"{column.field_id}: {{name: '{name}', type: '{column.type}', default_value: NULL}}"
 
 
 def hash_columns(table: str) -> list[str]:
@@ -199,7 +254,12 @@ def hash_columns(table: str) -> list[str]:
     return [c.name for c in TABLES[table] if c.is_hash]
 
 
-def duckdb_schema(table: str) -> str:
-    """Give the map literal for `read_parquet(files, schema = ...)`: columns by Parquet field id."""
-    fields = (f"{c.field_id}: {{name: '{c.name}', type: '{c.type}', default_value: null}}" for c in TABLES[table])
-    return f"map {{{', '.join(fields)}}}"
+def dictionary_columns(table: str) -> list[str]:
+    """Name the columns that are written with a dictionary: values that repeat."""
+    return [c.name for c in TABLES[table] if not c.is_hash and c.name not in UNREPEATED]
+
+
+def repeated_text(table: str) -> list[str]:
+    """Name the text columns whose values repeat, which are small in memory as dictionaries."""
+    kinds = {c.name: c.type for c in TABLES[table]}
+    return [name for name in dictionary_columns(table) if kinds[name] == "VARCHAR"]

@@ -1,0 +1,119 @@
+"""From journal parts to Parquet: sealing one part, taking up what dead writers left, folding a run.
+
+Invariant: a row is visible exactly once at every moment, also if the process is killed between two
+steps. A part is published as `responses`, `calls`, `trials` in this order and its journal deleted
+after that; a reader that lists journals first takes a part from its segment where there is one.
+All of this happens under the run's lock. A part's number is never used twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradetrail.errors import Fault, RunLockedError, StoreError
+from gradetrail.store.folding import Piece, folded, piece_of
+from gradetrail.store.journal import parse
+from gradetrail.store.layout import JOURNAL, PARQUET, Part, parse_part, trial_sources
+from gradetrail.store.schema import JOURNALED, TRIAL_KEY
+from gradetrail.store.segments import conformed, footer_fault, publish, row_groups, writing
+from gradetrail.store.storage import LocalStorage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """What a writer found of the run's earlier writers that did not get to seal it."""
+
+    n_parts: int = 0
+    n_torn: int = 0
+    """Lines that were cut off in the middle of being written; they never counted."""
+    faults: tuple[Fault, ...] = ()
+    """Damaged lines; their journal part was moved to `quarantine/`."""
+
+
+def run_parts(storage: LocalStorage, table: str, run_id: str) -> list[Part]:
+    """List the segments of a run, or its journal parts where `table` is `journal`."""
+    suffix = JOURNAL if table == "journal" else PARQUET
+    parts = (parse_part(file, suffix) for file in storage.list(table) if file.startswith(f"{run_id}."))
+    return sorted(part for part in parts if part is not None and part.run_id == run_id)
+
+
+def next_number(storage: LocalStorage, run_id: str) -> int:
+    """Give a part number above every one that the run has used; 0 is the plan's."""
+    used = (part.number for table in ("journal", *JOURNALED) for part in run_parts(storage, table, run_id))
+    return max(used, default=0) + 1
+
+
+def seal(storage: LocalStorage, part: Part) -> Absorbed:
+    """Publish a journal part that nobody writes to any more, and delete it. May be repeated."""
+    place = str(storage.path(part.journal))
+    try:
+        journal = parse(storage.read(part.journal), place)
+    except FileNotFoundError:
+        raise StoreError(Fault("the journal part is gone before it was sealed", place)) from None
+    for table in JOURNALED:
+        rows = journal.tables[table]
+        if table == "trials":
+            rows = latest(rows)
+        if rows.num_rows:
+            publish(storage, table, part.stem, rows)
+    if journal.faults:
+        storage.move(part.journal, "quarantine")
+    else:
+        storage.delete(part.journal)
+    return Absorbed(1, int(journal.torn_bytes > 0), journal.faults)
+
+
+def latest(trials: pa.Table) -> pa.Table:
+    """Keep the last row of each trial of one run, in key order."""
+    import pyarrow as pa
+
+    fitting = conformed("trials", trials, is_sorted=False)
+    return pa.concat_tables([fitting.slice(0, 0), *folded([piece_of(fitting)], TRIAL_KEY)])
+
+
+def absorb(storage: LocalStorage, run_id: str) -> Absorbed:
+    """Seal what dead writers of the run left; the caller holds the run's lock."""
+    for table in JOURNALED:
+        storage.delete_temporary(table, f"{run_id}.")
+    found = Absorbed()
+    for part in run_parts(storage, "journal", run_id):
+        if storage.is_claimed(part.journal):
+            raise RunLockedError(Fault("another process still writes this journal part", part.journal))
+        sealed = seal(storage, part)
+        found = Absorbed(found.n_parts + 1, found.n_torn + sealed.n_torn, found.faults + sealed.faults)
+    return found
+
+
+def trial_piece(path: Path) -> Piece:
+    """Make a piece of a trials file, to be read a row group at a time."""
+
+    def batches(columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        return row_groups(path, "trials", columns, encoded=True)
+
+    return batches
+
+
+def fold(storage: LocalStorage, run_id: str) -> bool:
+    """Publish all trials of a run as one file, if they are in several; the caller holds the lock.
+
+    A run with a damaged file is left as it is, so that the damage stays in sight.
+    """
+    while True:
+        segments, journals = trial_sources(
+            run_parts(storage, "trials", run_id), run_parts(storage, "journal", run_id)
+        )
+        if journals:
+            raise StoreError(Fault("a journal part is not sealed", journals[0].journal))
+        names = [part.segment("trials") for part in segments]
+        if len(names) < 2 or any(footer_fault(storage, "trials", name) for name in names):
+            return False
+        whole = Part(run_id, segments[-1].number, is_fold=True)
+        pieces = [trial_piece(storage.path(name)) for name in names]
+        if storage.create(whole.segment("trials"), writing("trials", folded(pieces, TRIAL_KEY))):
+            return True

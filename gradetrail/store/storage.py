@@ -1,0 +1,191 @@
+"""The only module that touches the disk: create if absent, replace, list, read, delete, claim.
+
+Invariant: a name appears with its whole content or not at all, and once it is there its content never
+changes (but for manifests, which are replaced whole, and claims, which grow). `create` writes a
+temporary name, syncs it, links it to the final name, which fails if that is taken, and syncs the
+folder. An object store with conditional writes can offer the same methods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gradetrail.store.claim import Claim, is_named, lock, store_error, sync_folder, told
+
+TEMPORARY = ".tmp"
+CLAIM_PATIENCE_S = 0.25
+"""A reader that asks whether a claim is held locks it for an instant; a claimant outwaits that."""
+
+
+class LocalStorage:
+    """A folder on a local disk; names are `folder/file`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, name: str) -> Path:
+        """Give the absolute path of a name."""
+        return self.root / name
+
+    def list(self, folder: str) -> list[str]:
+        """List file names, sorted, without temporary ones; a folder that was never used is empty."""
+        with told("list", self.path(folder)):
+            try:
+                names = os.listdir(self.path(folder))
+            except FileNotFoundError:
+                self.root.stat()
+                return []
+        return sorted(name for name in names if not name.endswith(TEMPORARY))
+
+    def read(self, name: str) -> bytes:
+        """Read a whole file; FileNotFoundError if it is not there."""
+        try:
+            return self.path(name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            raise FileNotFoundError(name) from None
+        except OSError as error:
+            raise store_error(error, "read", str(self.path(name))) from error
+
+    def ends(self, name: str, head: int, tail: int) -> tuple[int, bytes, bytes]:
+        """Give size, first and last bytes of a file; FileNotFoundError if it is not there."""
+        try:
+            handle = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                size = os.fstat(handle).st_size
+                return size, os.pread(handle, head, 0), os.pread(handle, tail, max(0, size - tail))
+            finally:
+                os.close(handle)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise store_error(error, "read", str(self.path(name))) from error
+
+    def create(self, name: str, write: Callable[[BinaryIO], object]) -> bool:
+        """Publish what `write` writes under a new name; False if the name is taken."""
+        path = self.path(name)
+        with told("write", path):
+            if path.exists():
+                return False
+            temporary = self._write(path, write)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            finally:
+                temporary.unlink(missing_ok=True)
+            sync_folder(path.parent)
+        return True
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Put `data` in the place of whatever the name held; readers see the old or the new."""
+        path = self.path(name)
+        with told("write", path):
+            temporary = self._write(path, lambda file: file.write(data))
+            try:
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+            sync_folder(path.parent)
+
+    def _write(self, path: Path, write: Callable[[BinaryIO], object]) -> Path:
+        # one level only: a warehouse that vanished must not come back as a fragment of itself
+        if path.parent != self.root:
+            path.parent.mkdir(exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        try:
+            with temporary.open("xb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        return temporary
+
+    def delete(self, name: str) -> None:
+        """Delete a file; one that is not there is no error."""
+        with told("delete", self.path(name)):
+            self.path(name).unlink(missing_ok=True)
+
+    def move(self, name: str, folder: str) -> None:
+        """Move a file into another folder under a name that is free there."""
+        path = self.path(name)
+        with told("move", path):
+            self.path(folder).mkdir(exist_ok=True)
+            target = self.path(folder) / path.name
+            while target.exists():
+                target = target.with_name(f"{target.name}.{secrets.token_hex(2)}")
+            path.rename(target)
+            sync_folder(target.parent)
+
+    def delete_temporary(self, folder: str, prefix: str) -> None:
+        """Delete what dead writers left half-written under names that begin with `prefix`."""
+        with told("delete", self.path(folder)):
+            if self.path(folder).is_dir():
+                for name in os.listdir(self.path(folder)):
+                    if name.startswith(prefix) and name.endswith(TEMPORARY):
+                        self.path(f"{folder}/{name}").unlink(missing_ok=True)
+
+    def claim(self, name: str) -> Claim | None:
+        """Lock a file, which is made if need be; None if another holder has it."""
+        path = self.path(name)
+        patience = time.monotonic() + CLAIM_PATIENCE_S
+        with told("lock", path):
+            path.parent.mkdir(exist_ok=True)
+            while True:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+                try:
+                    if lock(handle, fcntl.LOCK_EX) and is_named(handle, path):
+                        claim, handle = Claim(handle, path), -1
+                        return claim
+                finally:
+                    if handle >= 0:
+                        os.close(handle)
+                if time.monotonic() > patience:
+                    return None
+                threading.Event().wait(0.01)
+
+    def claim_new(self, name: str) -> Claim | None:
+        """Make and lock a file; None if the name is taken, whoever has it."""
+        path = self.path(name)
+        with told("write", path):
+            path.parent.mkdir(exist_ok=True)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            except FileExistsError:
+                return None
+            if not lock(handle, fcntl.LOCK_EX):
+                os.close(handle)
+                return None
+            return Claim(handle, path)
+
+    def owner(self, name: str) -> dict[str, Any] | None:
+        """Read who holds a claim: host and pid; None if the holder has not signed it yet."""
+        try:
+            owner = json.loads(self.path(name).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return owner if isinstance(owner, dict) and owner.keys() >= {"host", "pid"} else None
+
+    def is_claimed(self, name: str) -> bool:
+        """Say whether a live process holds the claim; writes nothing."""
+        try:
+            handle = os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return not lock(handle, fcntl.LOCK_SH)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)

@@ -1,0 +1,224 @@
+"""One warehouse: opened and checked, and everything that may be written to it but a run's answers.
+
+Invariant: a folder is taken for a warehouse only if `gradetrail.json` says so, and is never touched
+if a newer version wrote it. What is published stays as it is: a second attempt changes nothing, or
+gets the next number.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from gradetrail.errors import Fault, StoreError
+from gradetrail.store.claim import told
+from gradetrail.store.journal import Row
+from gradetrail.store.layout import FORMAT_FILE, Part, ScoreFile, checked, parse_task
+from gradetrail.store.reading import Live, Look
+from gradetrail.store.schema import FORMAT_VERSION
+from gradetrail.store.scores import added
+from gradetrail.store.segments import conformed, publish, read, writing
+from gradetrail.store.storage import TEMPORARY, LocalStorage
+from gradetrail.store.writer import PART_ROWS, RunWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WRITTEN_BY = "gradetrail 0.1.0"
+_USERS_OWN = {"sql"}
+"""What a user may have put into a folder before it becomes a warehouse, hidden files apart."""
+
+
+class Store:
+    """A warehouse; `create=False` opens it for reading, writes nothing and may be on a read-only disk."""
+
+    def __init__(self, root: Path, *, create: bool = True) -> None:
+        self.root = Path(root).absolute()
+        self.storage = LocalStorage(self.root)
+        self._may_write = create
+        self._look = Look(self.storage)
+        if create:
+            self._make()
+        self._check()
+
+    def _make(self) -> None:
+        if self.root.exists() and not self.root.is_dir():
+            raise StoreError(
+                Fault("is a file, not a folder", str(self.root), fix="give a folder: --warehouse DIR")
+            )
+        with told("make a warehouse", self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            others = [
+                name
+                for name in os.listdir(self.root)
+                if name not in _USERS_OWN and not name.startswith(".") and not name.endswith(TEMPORARY)
+            ]
+        # looked for after the listing: another process may be making the same warehouse
+        if (self.root / FORMAT_FILE).exists():
+            return
+        if others:
+            fix = "give a new or empty folder: --warehouse DIR"
+            raise StoreError(Fault(f"is not a warehouse, and holds `{min(others)}`", str(self.root), fix=fix))
+        record = orjson.dumps(
+            {"format": FORMAT_VERSION, "written_by": WRITTEN_BY}, option=orjson.OPT_APPEND_NEWLINE
+        )
+        self.storage.create(FORMAT_FILE, lambda file: file.write(record))
+
+    def _check(self) -> None:
+        place = str(self.root / FORMAT_FILE)
+        try:
+            record = orjson.loads(self.storage.read(FORMAT_FILE))
+            version, author = int(record["format"]), str(record.get("written_by", "another program"))
+        except FileNotFoundError:
+            reason = "is not a warehouse" if self.root.exists() else "does not exist"
+            fix = "give a warehouse with --warehouse DIR; the first `gradetrail run` makes one"
+            raise StoreError(Fault(reason, str(self.root), fix=fix)) from None
+        except (orjson.JSONDecodeError, TypeError, KeyError, ValueError):
+            fix = f'if it is a warehouse, restore the file: {{"format": {FORMAT_VERSION}}}'
+            raise StoreError(Fault("is damaged", place, fix=fix)) from None
+        if version > FORMAT_VERSION:
+            reason = f"{author} wrote it in format {version}; {WRITTEN_BY} knows up to {FORMAT_VERSION}"
+            raise StoreError(Fault(reason, place, fix="install a newer gradetrail"))
+        if self._may_write and not os.access(self.root, os.W_OK):
+            fix = "give a folder that you may write to: --warehouse DIR or GRADETRAIL_WAREHOUSE"
+            raise StoreError(Fault("may not be written to", str(self.root), fix=fix))
+        if self.storage.list("packs"):
+            raise StoreError(
+                Fault(f"{WRITTEN_BY} cannot read packs", str(self.root), fix="install a newer gradetrail")
+            )
+
+    def _writing(self) -> LocalStorage:
+        if not self._may_write:
+            raise StoreError(Fault("was opened for reading", str(self.root)))
+        return self.storage
+
+    def new_run_id(self, name: str, now: datetime) -> str:
+        """Make an id such as `20261130T083112Z-gsm8k-5f0c2a` that no run has."""
+        checked(name, "name of a run")
+        while True:
+            run_id = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{name}-{secrets.token_hex(3)}"
+            if not self.storage.path(f"runs/{run_id}.json").exists():
+                return run_id
+
+    def write_manifest(self, run_id: str, manifest: Mapping[str, Any]) -> None:
+        """Put a run's manifest in the place of its former one."""
+        data = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        self._writing().replace(f"runs/{checked(run_id, 'run id')}.json", data)
+
+    def manifests(self) -> list[dict[str, Any]]:
+        """Read all manifests, sorted by run_id; a damaged one is left out and named in `live().damaged`."""
+        return self._look.records("runs")
+
+    def publish(self, table: str, stem: str, rows: pa.Table) -> bool:
+        """Publish `<table>/<stem>.parquet`; False if it is there already, which then stays as it is."""
+        return publish(self._writing(), table, checked(stem, "file name"), rows)
+
+    def publish_samples(self, dataset_id: str, rows: pa.Table) -> None:
+        """Store a dataset, unless it is there."""
+        publish(self._writing(), "samples", checked(dataset_id, "dataset id"), rows)
+
+    def publish_scorer(self, scorer_id: str, record: Mapping[str, Any]) -> None:
+        """Store a scorer's definition, unless it is there."""
+        self._publish_json(f"scorers/{checked(scorer_id, 'scorer id')}.json", record)
+
+    def publish_task(self, task: str, definition: Mapping[str, Any]) -> int:
+        """Store a task's definition if it differs from the current one; return the current number."""
+        checked(task, "task name")
+        wanted = orjson.loads(orjson.dumps(dict(definition)))
+        while True:
+            named = map(parse_task, self.storage.list("tasks"))
+            n = max((found[1] for found in named if found and found[0] == task), default=0)
+            if n:
+                try:
+                    if orjson.loads(self.storage.read(f"tasks/{task}.{n}.json")) == wanted:
+                        return n
+                except orjson.JSONDecodeError:
+                    pass  # a damaged definition is followed by a whole one
+            if self._publish_json(f"tasks/{task}.{n + 1}.json", wanted):
+                return n + 1
+
+    def _publish_json(self, name: str, record: Mapping[str, Any]) -> bool:
+        data = orjson.dumps(dict(record), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        return self._writing().create(name, lambda file: file.write(data))
+
+    def scores_number(self, run_id: str, scorer_id: str) -> int:
+        """Give the number of the live scores of a run by a scorer; 0 if there are none."""
+        live, _ = self._look.scores(run_id, scorer_id[:12])
+        return live.number if live else 0
+
+    def publish_scores(
+        self,
+        run_id: str,
+        scorer_id: str,
+        rows: pa.Table,
+        metadata: Mapping[str, Any],
+        *,
+        over: int | None = None,
+    ) -> int:
+        """Publish all scores of a run by a scorer under the next number, and return the number that counts.
+
+        `metadata` (`scored_at`, counts) becomes Parquet key-value metadata. `over` is the
+        `scores_number` that grading began with: scores that another process published since are
+        kept, and rows are added to them only where they say more, or about a newer answer. Nothing is
+        published if that adds nothing; `metadata` then is dropped too.
+        """
+        checked(run_id, "run id"), checked(scorer_id, "scorer id")
+        storage, scorer12 = self._writing(), scorer_id[:12]
+        mine = conformed("scores", rows)
+        while True:
+            live, taken = self._look.scores(run_id, scorer12)
+            if live is not None:
+                theirs = read(storage.path(live.name), "scores")
+                if over is not None and live.number > over:
+                    mine = added(theirs, mine, self.trials(run_id))
+                if mine.equals(theirs):
+                    return live.number
+            over = live.number if live else 0
+            score = ScoreFile(run_id, scorer12, taken + 1)
+            if storage.create(score.name, writing("scores", [mine], metadata)):
+                return score.number
+
+    def start_plan(self, run_id: str, rows: pa.Table) -> None:
+        """Publish the trials of a new run, before its first call."""
+        plan = Part(checked(run_id, "run id"), 0)
+        if not publish(self._writing(), "trials", plan.stem, rows):
+            raise StoreError(
+                Fault("the run has a plan already", str(self.storage.path(plan.segment("trials"))))
+            )
+
+    def writer(self, run_id: str, *, header: Row | None = None, part_rows: int = PART_ROWS) -> RunWriter:
+        """Begin to generate into a run; RunLockedError names the process that does so already.
+
+        `header` becomes the first line of the journal. What dead writers of the run left is sealed
+        first, and counted in `absorbed`.
+        """
+        return RunWriter(self._writing(), checked(run_id, "run id"), header=header, part_rows=part_rows)
+
+    def live(self) -> Live:
+        """Look at everything that is in the warehouse now; needs no lock and writes nothing."""
+        return self._look.live()
+
+    def trials(self, run_id: str) -> pa.Table:
+        """Give the trials of one run as they stand, each once; empty for an unknown run."""
+        return self._look.trials(checked(run_id, "run id"))
+
+    def suspect(self, files: Iterable[str], *, is_thorough: bool = False) -> list[Fault]:
+        """Read footers (or, thorough, every page) of live files after a query failed.
+
+        Files that are damaged are returned and left out of `live()` from now on.
+        """
+        names: dict[str, list[str]] = {}
+        for file in files:
+            path = Path(file).relative_to(self.root)
+            names.setdefault(path.parts[0], []).append(path.as_posix())
+        return [
+            fault
+            for table, listed in names.items()
+            for fault in self._look.suspect(table, listed, is_thorough=is_thorough)
+        ]
