@@ -1,0 +1,91 @@
+"""A lean HTTP client over aiohttp, and the error for a server that cannot be reached.
+
+Invariant: one call is one request on a pooled connection, within one time limit that covers the
+whole reply; it is never repeated and never redirected (which could carry the key elsewhere).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradetrail.errors import ProviderError
+from gradetrail.providers.endpoint import Endpoint, Limits
+
+if TYPE_CHECKING:
+    import aiohttp
+
+CONNECT_TIMEOUT_S = 30.0
+USER_AGENT = "gradetrail"
+
+
+class Connection:
+    """A pool of connections to one server, made at the first call, inside the running event loop."""
+
+    def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
+        self.endpoint = endpoint
+        self._limits = limits
+        self._session: aiohttp.ClientSession | None = None
+        # the modules once, not at each call
+        import aiohttp
+
+        self._aiohttp = aiohttp
+
+    def session(self) -> aiohttp.ClientSession:
+        """Give the pool."""
+        if self._session is None:
+            aiohttp = self._aiohttp
+            key = self.endpoint.api_key
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._limits.concurrency, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s(self._limits)),
+                headers={
+                    "content-type": "application/json",
+                    "accept": "application/json",
+                    "user-agent": USER_AGENT,
+                    **({"authorization": f"Bearer {key}"} if key else {}),
+                    **{name.lower(): value for name, value in self.endpoint.headers.items()},
+                },
+                cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=self.endpoint.proxy,
+            )
+        return self._session
+
+    async def send(
+        self, method: str, url: str, timeout_s: float, **options: Any
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request; give status, headers and body, whatever the status."""
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self.session().request(method, url, allow_redirects=False, **options) as reply,
+            ):
+                return reply.status, reply.headers, await reply.read()
+        except self._aiohttp.ClientError as error:
+            raise connection_error(error, self.endpoint) from None
+        except TimeoutError:
+            raise ProviderError("timeout", f"no whole reply within {timeout_s:g} s") from None
+        except OSError as error:
+            raise connection_error(error, self.endpoint) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def connect_timeout_s(limits: Limits) -> float:
+    """Give the time to reach a server; the time for the answer is the call's own."""
+    return min(CONNECT_TIMEOUT_S, limits.timeout_s)
+
+
+def connection_error(error: BaseException, endpoint: Endpoint) -> ProviderError:
+    """Make the error for a server that could not be reached or hung up; the innermost cause speaks."""
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    said = str(cause) or str(error)
+    text = f"{type(cause).__name__}: {said}" if said else type(cause).__name__
+    return ProviderError("connection", endpoint.secrets.redact(text))

@@ -1,0 +1,116 @@
+"""What every HTTP provider does with a reply: bytes to JSON, numbers that may be missing.
+
+Invariant: a reply that is not what the API promises becomes ProviderError `bad_reply`, never a
+crash; a number that the server did not give is None, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from gradetrail.errors import ProviderError
+from gradetrail.providers.failures import Secrets, error_body, failure
+from gradetrail.providers.response import Response, with_repaired_text
+
+SHOWN = 200
+"""Characters of a strange reply that a message shows."""
+
+
+def read_json(raw: bytes) -> Any:
+    """Parse a body; ValueError if it is no JSON.
+
+    Half surrogates and bytes that are no UTF-8, which the fast parser refuses, come through as lone
+    surrogates, so that the text is repaired and marked.
+    """
+    import orjson
+
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(raw.decode("utf-8", "surrogateescape"))
+        except RecursionError as error:
+            raise ValueError("JSON nested too deeply") from error
+
+
+def read_answer(
+    status: int,
+    headers: Mapping[str, str],
+    raw: bytes,
+    parse: Callable[[Any], Response],
+    is_answer: Callable[[Any], bool],
+    secrets: Secrets,
+) -> Response:
+    """Turn status, headers and body into an answer; ProviderError if it is none.
+
+    What counts is whether the body is an answer: an error inside HTTP 200 fails, and a completion
+    inside HTTP 400 (some servers send what their filter stopped that way) is an answer.
+    """
+    try:
+        body = read_json(raw)
+    except ValueError:
+        text = raw[:20_000].decode("utf-8", "replace")
+        if is_success(status):
+            kind = headers.get("content-type", "no content type")
+            raise bad_reply(f"the reply is not JSON ({kind}): {text[:SHOWN]}", secrets, status) from None
+        raise failure(status, headers, text, secrets) from None
+    if not is_answer(body):
+        if is_success(status) and error_body(body) is None:
+            raise bad_reply(f"the reply is no answer: {json.dumps(body)[:SHOWN]}", secrets, status)
+        raise failure(status, headers, body, secrets)
+    try:
+        response = parse(body)
+    except ProviderError as error:
+        text = secrets.redact(str(error))
+        raise ProviderError(error.error_type, text, http_status=error.http_status) from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        shown = json.dumps(body)[:SHOWN]
+        raise bad_reply(
+            f"the reply is not as the API promises ({reason}): {shown}", secrets, status
+        ) from None
+    return with_repaired_text(response)
+
+
+def is_success(status: int) -> bool:
+    """Tell whether an HTTP status says that all went well."""
+    return 200 <= status < 300
+
+
+def bad_reply(message: str, secrets: Secrets, status: int | None) -> ProviderError:
+    """Make the error for a reply that cannot be understood."""
+    return ProviderError("bad_reply", secrets.redact(message), http_status=status)
+
+
+def block(value: Any) -> Mapping[str, Any]:
+    """Give a mapping as it is, and an empty one for anything else (null above all)."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def count(value: Any) -> int | None:
+    """Give a token count; None for anything that is no count."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not math.isfinite(value) or value < 0 or value != int(value):
+        return None
+    return int(value)
+
+
+def dollars(value: Any) -> Decimal | None:
+    """Give an amount exactly as the server wrote it; None for anything that is no amount."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return amount if amount.is_finite() and amount >= 0 else None
+
+
+def text_or_none(value: Any) -> str | None:
+    """Give a text as it is; None for anything else and for the empty text."""
+    return value if isinstance(value, str) and value else None
