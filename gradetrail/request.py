@@ -159,6 +159,10 @@ def _split(fields: bytes) -> tuple[bytes, bytes]:
     return head, tail
 
 
+_SAMPLE_HASH, _SAMPLE_ID = "0" * 64, "\x00sample"
+"""What stands in for a sample where the shared part of a request is encoded."""
+
+
 class KeyMaker:
     """Makes request keys for one entrant; encodes the shared part once an epoch."""
 
@@ -169,17 +173,20 @@ class KeyMaker:
 
     def _around(self, epoch: int, sample_hash: str, sample_id: str) -> tuple[bytes, bytes]:
         """Give the canonical request before and after its messages."""
-        parts = None if self.shape.sees_sample else self._parts.get(epoch)
+        parts = self._parts.get(epoch)
         if parts is None:
             fields = self.shape.identity(epoch)
             if self.shape.sees_sample:
-                fields["sample_hash"] = sample_hash
-                fields["sample_id"] = sample_id
+                fields |= {"sample_hash": _SAMPLE_HASH, "sample_id": _SAMPLE_ID}
             if self.shape.sees_prompt:
                 fields["prompt"] = self.prompt
-            parts = _split(canonical_json(fields))
-            self._parts[epoch] = parts
-        return parts
+            parts = self._parts[epoch] = _split(canonical_json(fields))
+        if not self.shape.sees_sample:
+            return parts
+        # both sort after `messages`, so that only the tail differs between samples
+        own_id = json.encoder.encode_basestring(sample_id).encode()
+        tail = parts[1].replace(_SAMPLE_HASH.encode(), sample_hash.encode(), 1)
+        return parts[0], tail.replace(canonical_json(_SAMPLE_ID), own_id, 1)
 
     def canonical(self, messages: bytes, epoch: int, sample_hash: str, sample_id: str) -> bytes:
         """Give the canonical request; `messages` is canonical JSON already."""

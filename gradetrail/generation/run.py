@@ -351,7 +351,7 @@ def _work(plan: Plan, trials: pa.Table, providers: Mapping[str, Provider]) -> It
     for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
         sharing.setdefault(row["request_key"], []).append(_planned(row))
     content = plan.samples.selected.column("content")
-    makers = [KeyMaker(entrant.shape) for entrant in plan.entrants]
+    makers = [KeyMaker(entrant.shape, entrant.prompt) for entrant in plan.entrants]
     for batch in pending.filter(pc.field("is_first_of_key")).to_batches(max_chunksize=500):
         for row in batch.to_pylist():
             entrant, maker = plan.entrants[row["entrant"]], makers[row["entrant"]]

@@ -149,6 +149,15 @@ def test_the_sample_is_in_the_key_only_for_providers_that_see_it() -> None:
     assert request_key(seeing, ASK, 1, "h1", "a") != request_key(seeing, ASK, 1, "h2", "a")
 
 
+@given(TEXT, TEXT, st.integers(1, 3))
+def test_a_key_that_covers_the_sample_is_the_hash_of_all_of_it(sample_id: str, prompt: str, epoch: int) -> None:
+    shape = CallShape("replay", "m", {}, source_digest="d", sees_sample=True, sees_prompt=True)
+    sample = {"prompt": prompt, "sample_hash": "ab" * 32, "sample_id": sample_id}
+    whole = {**shape.identity(epoch), **sample, "messages": ASK}
+    made = KeyMaker(shape, prompt).canonical(canonical_messages(ASK), epoch, "ab" * 32, sample_id)
+    assert made == rfc8785.dumps(whole)
+
+
 def test_known_answers_pin_the_identities_of_format_1() -> None:
     assert content_id("gradetrail.sample.v1", {"a": 1.0, "b": [None, "é"]}) == (
         "36c9e593643a398ed14c18457cddd2401e55f3ef9be9e1acb9e7ba70a57073bb"
