@@ -57,7 +57,8 @@ def open_provider(
         return Python(spec, model)
     from gradetrail.providers.endpoint import Limits, open_endpoint
 
-    endpoint, limits = open_endpoint(model), Limits(concurrency, timeout_s)
+    keep_raw = bool(spec.option(model, "keep_raw"))
+    endpoint, limits = open_endpoint(model, keep_raw=keep_raw), Limits(concurrency, timeout_s)
     if model.provider == "openai":
         from gradetrail.providers.openai import OpenAI
 

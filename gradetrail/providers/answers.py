@@ -121,15 +121,15 @@ def load_answers(path: Path, digest: str, shown: str) -> Answers:
 def _schema() -> pa.Schema:
     import pyarrow as pa
 
-    columns = [
-        ("sample_id", pa.large_string()),
-        ("model", pa.string()),
-        ("prompt", pa.string()),
-        ("epoch", pa.int32()),
-    ]
-    columns += [(name, pa.large_string()) for name in (*TEXT, "tool_calls")]
-    columns += [(name, pa.int64()) for name in INTEGER] + [(name, pa.float64()) for name in NUMBER]
-    return pa.schema([*columns, ("is_text_repaired", pa.bool_())])
+    kinds: dict[str, pa.DataType] = {
+        "sample_id": pa.large_string(),
+        "model": pa.string(),
+        "prompt": pa.string(),
+    }
+    kinds |= {"epoch": pa.int32(), "is_text_repaired": pa.bool_()}
+    kinds |= dict.fromkeys((*TEXT, "tool_calls"), pa.large_string())
+    kinds |= dict.fromkeys(INTEGER, pa.int64()) | dict.fromkeys(NUMBER, pa.float64())
+    return pa.schema(kinds)
 
 
 def _chunk(rows: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -274,7 +274,7 @@ def _rows_of(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
 
 def _opened(path: Path, packed: str) -> IO[bytes]:
     if packed == ".gz":
-        return gzip.open(path, "rb")
+        return io.BufferedReader(gzip.GzipFile(path, "rb"))
     if packed == ".zst":
         return io.BufferedReader(_ZstdFile(path))
     return path.open("rb")

@@ -141,7 +141,7 @@ class Anthropic:
         reply = await ask(
             self._sdk, self._client, "/v1/messages", payload(request), timeout_s, self._endpoint
         )
-        return read_answer(*reply, parse, is_answer, self._endpoint.secrets)
+        return read_answer(*reply, parse, is_answer, self._endpoint)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -86,6 +86,6 @@ def connection_error(error: BaseException, endpoint: Endpoint) -> ProviderError:
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    said = str(cause) or str(error)
+    said = " ".join((str(cause) or str(error)).split())
     text = f"{type(cause).__name__}: {said}" if said else type(cause).__name__
     return ProviderError("connection", endpoint.secrets.redact(text))

@@ -53,6 +53,8 @@ class Endpoint:
     secrets: Secrets
     proxy: str | None = field(default=None, repr=False)
     """Proxy that the environment names for this URL."""
+    keep_raw: bool = False
+    """Whether replies' bodies are kept."""
 
 
 def expand(text: str) -> str:
@@ -135,7 +137,8 @@ def _url_faults(model: Model, where: str, field_name: str) -> Iterator[Fault]:
         other = URL_NAME.get(model.provider)
         if other is not None and os.environ.get(other):
             yield Fault(
-                f"{other} is set, but where a model is asked is part of an answer's identity", where, field_name,
+                f"{other} is set, but where a model is asked is part of an answer's identity",
+                where, field_name,
                 f'write `base_url: "${{{other}}}"` or unset {other}',
             )  # fmt: skip
         return
@@ -169,7 +172,7 @@ def _unset(variable: str, where: str, field_name: str) -> Fault:
     )
 
 
-def open_endpoint(model: Model) -> Endpoint:
+def open_endpoint(model: Model, *, keep_raw: bool = False) -> Endpoint:
     """Read URL, key and headers; SpecError names what is missing."""
     faults = list(endpoint_faults(model, "", model.display))
     if faults:
@@ -182,7 +185,8 @@ def open_endpoint(model: Model) -> Endpoint:
     hidden = [value for name, value in headers.items() if not name.lower().endswith("-beta")]
     hidden += [os.environ[name] for value in model.headers.values() for name in _VARIABLE.findall(value)]
     hidden += [part for value in hidden for part in value.split(" ", 1)[1:]]
-    return Endpoint(url, api_key, headers, Secrets([*hidden, *([api_key] if api_key else [])]), _proxy(url))
+    secrets = Secrets([*hidden, *([api_key] if api_key else [])])
+    return Endpoint(url, api_key, headers, secrets, _proxy(url), keep_raw)
 
 
 def _proxy(url: str) -> str | None:

@@ -150,7 +150,8 @@ def failure(status: int, headers: Mapping[str, str], body: Any, secrets: Secrets
     text = said if len(said) <= MESSAGE_LIMIT else said[:MESSAGE_LIMIT] + "..."
     lead = f"HTTP {status}" if status >= 400 else f"an error inside HTTP {status}"
     if 300 <= status < 400:
-        lead = f"HTTP {status}, a redirect to {secrets.redact(headers.get('location', 'nowhere'))}: put that in base_url"
+        target = secrets.redact(headers.get("location", "nowhere"))
+        lead = f"HTTP {status}, a redirect to {target}: put that in base_url"
     return ProviderError(
         kind,
         f"{lead}: {text}{_advice(kind, error)}",
@@ -213,7 +214,8 @@ def _advice(kind: str, error: ErrorBody) -> str:
         return ""
     ours = OUR_NAMES.get(error.param, error.param)
     if error.param == "max_tokens":
-        fix = "use the `openai` provider, which sends max_completion_tokens, or `extra: {max_completion_tokens: ...}`"
+        other = "extra: {max_completion_tokens: ...}"
+        fix = f"use the `openai` provider, which sends max_completion_tokens, or `{other}`"
     else:
         fix = f"give the model a value of `{ours}` that it takes, or leave `{ours}` out"
     return f" (parameter `{error.param}`: {fix})"

@@ -138,7 +138,7 @@ class Http:
         def is_answer(body: Any) -> bool:
             return is_success(status) and error_body(body) is None
 
-        return read_answer(status, headers, raw, self._parse, is_answer, endpoint.secrets)
+        return read_answer(status, headers, raw, self._parse, is_answer, endpoint)
 
     def _parse(self, body: Any) -> Response:
         return parse(body, self._path)

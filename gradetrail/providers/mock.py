@@ -23,8 +23,8 @@ SALT = "noisy 225"
 """Chosen so that with seed 0 the ten tasks of the demo come out with three right."""
 RIGHT_SHARE = 0.3
 NOISE = (
-    "amber basalt canopy drizzle ember fjord gravel harbour indigo juniper kelp lantern meadow nectar orchard "
-    "pebble quartz ripple saffron thicket umber velvet willow zephyr"
+    "amber basalt canopy drizzle ember fjord gravel harbour indigo juniper kelp lantern meadow nectar "
+    "orchard pebble quartz ripple saffron thicket umber velvet willow zephyr"
 ).split()
 
 

@@ -11,7 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+")
-_WORDS = ((r"divided by|÷", "/"), (r"multiplied by|times|×", "*"), (r"plus", "+"), (r"minus|−", "-"))
+_WORDS = (
+    (r"divided by|\u00f7", "/"),
+    (r"multiplied by|times|\u00d7", "*"),
+    (r"plus", "+"),
+    (r"minus|\u2212", "-"),
+)
 _EXPRESSION = re.compile(r"[-(\s]*\d[\d,.]*(?:[\s)]*(?:\*\*|[-+*/x^%])[\s(]*-?[\s(]*\d[\d,.]*\)*)+")
 _OPTION = re.compile(r"(?<![\w])\(?([A-J])[.):]\s+(.+?)(?=\s+\(?[A-J][.):]\s|\n|\Z)")
 _SIGNATURE = re.compile(r"\b([A-Za-z_]\w*)\(([^()]*)\)")
@@ -23,12 +28,12 @@ _NEEDS_MORE = re.compile(
 )
 """How a paragraph begins that belongs to the question before it."""
 _POSITIVE = frozenset(
-    "amazing best brilliant charming delightful enjoyed excellent fantastic good great happy love loved perfect "
-    "superb wonderful".split()
+    "amazing best brilliant charming delightful enjoyed excellent fantastic good great happy love loved "
+    "perfect superb wonderful".split()
 )
 _NEGATIVE = frozenset(
-    "awful bad bland boring broke broken disappointing dreadful dull hate hated horrible poor sad terrible waste "
-    "worst".split()
+    "awful bad bland boring broke broken disappointing dreadful dull hate hated horrible poor sad "
+    "terrible waste worst".split()
 )
 _FACTS = (
     (("closest", "sun"), "mercury"),

@@ -18,8 +18,8 @@ from gradetrail.request import CallShape, Request
 
 SENDS = frozenset(
     {
-        "max_tokens", "temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty", "logprobs",
-        "top_logprobs", "reasoning", "extra",
+        "max_tokens", "temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty",
+        "logprobs", "top_logprobs", "reasoning", "extra",
     }
 )  # fmt: skip
 """Parameters of chat completions."""
@@ -55,7 +55,7 @@ class OpenAI:
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""
         reply = await ask(self._sdk, self._client, self._path, payload(request), timeout_s, self._endpoint)
-        return read_answer(*reply, self._parse, self._is_answer, self._endpoint.secrets)
+        return read_answer(*reply, self._parse, self._is_answer, self._endpoint)
 
     async def close(self) -> None:
         """Close the connections."""

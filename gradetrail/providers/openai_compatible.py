@@ -18,8 +18,8 @@ from gradetrail.request import CallShape, Request
 
 SENDS = frozenset(
     {
-        "max_tokens", "temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty",
-        "logprobs", "top_logprobs", "reasoning", "extra",
+        "max_tokens", "temperature", "top_p", "top_k", "seed", "stop", "presence_penalty",
+        "frequency_penalty", "logprobs", "top_logprobs", "reasoning", "extra",
     }
 )  # fmt: skip
 """Parameters of chat completions, with top_k, which most servers know."""
@@ -59,7 +59,7 @@ class OpenAICompatible:
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""
         reply = await self._connection.send("POST", self._url, timeout_s, data=self._body(request))
-        return read_answer(*reply, self._parse, self._is_answer, self._connection.endpoint.secrets)
+        return read_answer(*reply, self._parse, self._is_answer, self._connection.endpoint)
 
     def _body(self, request: Request) -> bytes:
         """Encode the payload; what all samples of an epoch share is built once."""

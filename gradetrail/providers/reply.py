@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gradetrail.errors import ProviderError
+from gradetrail.providers.endpoint import Endpoint
 from gradetrail.providers.failures import Secrets, error_body, failure
 from gradetrail.providers.response import Response, with_repaired_text
 
@@ -43,13 +45,14 @@ def read_answer(
     raw: bytes,
     parse: Callable[[Any], Response],
     is_answer: Callable[[Any], bool],
-    secrets: Secrets,
+    endpoint: Endpoint,
 ) -> Response:
     """Turn status, headers and body into an answer; ProviderError if it is none.
 
     What counts is whether the body is an answer: an error inside HTTP 200 fails, and a completion
     inside HTTP 400 (some servers send what their filter stopped that way) is an answer.
     """
+    secrets = endpoint.secrets
     try:
         body = read_json(raw)
     except ValueError:
@@ -73,7 +76,7 @@ def read_answer(
         raise bad_reply(
             f"the reply is not as the API promises ({reason}): {shown}", secrets, status
         ) from None
-    return with_repaired_text(response)
+    return with_repaired_text(replace(response, raw=body) if endpoint.keep_raw else response)
 
 
 def is_success(status: int) -> bool:
