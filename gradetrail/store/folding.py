@@ -1,7 +1,7 @@
 """Rows of several pieces become one: per key the last piece wins, in key order.
 
 Invariant: readers and writers fold with this one function. Memory holds the keys of all rows but only
-the rows that win, so a million trials of a long run stay well under a gigabyte.
+PASS_ROWS of the rows that win, so a million trials of a long run stay well under a gigabyte.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Piece = Callable[[Sequence[str] | None], Iterator["pa.Table"]]
 """Yields rows batch by batch, with the columns named or with all; gives the same rows every time."""
 
+PASS_ROWS = 4 * FACT_ROW_GROUP
+"""Rows that are in memory at a time; more are folded in several passes over the pieces."""
 _CODE_LIMIT = 2**62
 
 
@@ -46,24 +48,45 @@ def folded(pieces: Sequence[Piece], key: Sequence[str], *, is_sorted: bool = Tru
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    keys = [_plain(batch) for piece in pieces for batch in piece(key)]
-    if not sum(rows.num_rows for rows in keys):
+    keys = [[_plain(batch) for batch in piece(key)] for piece in pieces]
+    sizes = [sum(batch.num_rows for batch in batches) for batches in keys]
+    if not sum(sizes):
         return
-    codes = _codes(pa.concat_tables(keys))
+    codes = _codes(pa.concat_tables(batch for batches in keys for batch in batches))
+    del keys
     wins = _last_of_each(codes)
+    winners = codes.filter(wins)
+    ordered = winners.take(pc.sort_indices(winners))
+    for start in range(0, len(ordered), PASS_ROWS):
+        is_here: Any = pc.and_(wins, pc.greater_equal(codes, ordered[start]))
+        if start + PASS_ROWS < len(ordered):
+            is_here = pc.and_(is_here, pc.less(codes, ordered[start + PASS_ROWS]))
+        rows = _chosen(pieces, sizes, is_here)
+        order = pc.sort_indices(codes.filter(is_here)) if is_sorted else None
+        for at in range(0, rows.num_rows, FACT_ROW_GROUP):
+            if order is None:
+                yield rows.slice(at, FACT_ROW_GROUP)
+            else:
+                yield rows.take(order.slice(at, FACT_ROW_GROUP))
+        del rows  # before the next pass reads its own
+
+
+def _chosen(pieces: Sequence[Piece], sizes: Sequence[int], mask: Any) -> pa.Table:
+    """Read the rows under the mask; a piece of which none is wanted is not opened."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     kept, at = [], 0
-    for piece in pieces:
-        for batch in piece(None):
-            kept.append(batch.filter(wins.slice(at, batch.num_rows)))
-            at += batch.num_rows
-    rows = _contiguous(kept)
-    order = pc.sort_indices(codes.filter(wins)) if is_sorted else None
-    for start in range(0, rows.num_rows, FACT_ROW_GROUP):
-        yield (
-            rows.slice(start, FACT_ROW_GROUP)
-            if order is None
-            else rows.take(order.slice(start, FACT_ROW_GROUP))
-        )
+    for piece, size in zip(pieces, sizes, strict=True):
+        if pc.any(mask.slice(at, size)).as_py():
+            begin = at
+            for batch in piece(None):
+                kept.append(batch.filter(mask.slice(begin, batch.num_rows)))
+                begin += batch.num_rows
+        at += size
+    if any(part.schema != kept[0].schema for part in kept):
+        kept = [_plain(part) for part in kept]
+    return pa.concat_tables(kept).unify_dictionaries()
 
 
 def match(rows: pa.Table, others: pa.Table, key: Sequence[str]) -> pa.Array[Any]:
@@ -73,19 +96,6 @@ def match(rows: pa.Table, others: pa.Table, key: Sequence[str]) -> pa.Array[Any]
 
     codes = _codes(pa.concat_tables([rows.select(list(key)), others.select(list(key))]))
     return pc.index_in(codes.slice(0, rows.num_rows), value_set=codes.slice(rows.num_rows))
-
-
-def _contiguous(parts: list[pa.Table]) -> pa.Table:
-    """Join tables column by column, so that only one column is ever there twice."""
-    import pyarrow as pa
-
-    if any(part.schema != parts[0].schema for part in parts):
-        parts[:] = map(_plain, parts)
-    table = pa.concat_tables(parts).unify_dictionaries()
-    parts.clear()
-    for number, field in enumerate(table.schema):
-        table = table.set_column(number, field, table.column(number).combine_chunks())
-    return table
 
 
 def _plain(rows: pa.Table) -> pa.Table:

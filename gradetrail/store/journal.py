@@ -8,6 +8,7 @@ writing; it never counted. A bad line before that is damage: it is named, and th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gradetrail.errors import Fault, StoreError, did_you_mean
-from gradetrail.providers.response import repaired
 from gradetrail.store.schema import JOURNALED, REQUIRED, TABLES, arrow_schema, journal_schema
 from gradetrail.store.segments import unfit_values
 
@@ -39,7 +39,11 @@ _ACCEPTED: dict[str, tuple[type, ...]] = {
     "TIMESTAMPTZ": (datetime,),
     "DECIMAL(18,9)": (Decimal, int),
 }
-_INTEGER_LIMITS = {"BIGINT": 2**63 - 1, "INTEGER": 2**31 - 1}
+_LIMITS: dict[str, tuple[float, float]] = {
+    "BIGINT": (-(2**63), 2**63 - 1),
+    "INTEGER": (-(2**31), 2**31 - 1),
+    "DOUBLE": (-sys.float_info.max, sys.float_info.max),
+}
 
 
 class RowCheck:
@@ -49,31 +53,26 @@ class RowCheck:
         self.table = table
         self.run_id = run_id
         self._types = {column.name: _ACCEPTED[column.type] for column in TABLES[table]}
-        self._known: set[tuple[tuple[str, ...], tuple[type, ...]]] = set()
-        self._limits = [
-            (column.name, _INTEGER_LIMITS.get(column.type))
-            for column in TABLES[table]
-            if column.type in ("DOUBLE", *_INTEGER_LIMITS)
-        ]
+        self._limits = {c.name: _LIMITS[c.type] for c in TABLES[table] if c.type in _LIMITS}
+        self._known: dict[tuple[object, ...], tuple[tuple[str, float, float], ...]] = {}
 
     def __call__(self, row: dict[str, Any]) -> None:
         """Raise StoreError for an unknown or missing column, a wrong type, NaN, or another run's row."""
-        shape = (tuple(row), tuple(map(type, row.values())))
-        if shape not in self._known:
+        shape = (*row, *map(type, row.values()))
+        numbers = self._known.get(shape)
+        if numbers is None:
             self._learn(row)
-            self._known.add(shape)
+            present = (name for name in self._limits if row.get(name) is not None)
+            numbers = self._known[shape] = tuple((name, *self._limits[name]) for name in present)
         if row["run_id"] != self.run_id:
             raise StoreError(
                 Fault(f"row of run `{row['run_id']}` in the journal of `{self.run_id}`", self.table)
             )
-        for name, limit in self._limits:
-            value = row.get(name)
+        for name, low, high in numbers:
             # NaN compares false with everything, so it is refused with infinity
-            if value is not None and not (
-                -limit <= value <= limit if limit else float("-inf") < value < float("inf")
-            ):
+            if not low <= row[name] <= high:
                 fix = "store NULL where there is no value"
-                raise StoreError(Fault(f"{value} is not a number to store", self.table, name, fix))
+                raise StoreError(Fault(f"{row[name]} is not a number to store", self.table, name, fix))
 
     def _learn(self, row: dict[str, Any]) -> None:
         faults = [
@@ -134,6 +133,8 @@ def _encode_decimal(value: object) -> str:
 
 
 def _with_whole_text(line: dict[str, Any]) -> dict[str, Any]:
+    from gradetrail.providers.response import repaired
+
     def whole(row: dict[str, Any]) -> dict[str, Any]:
         return {key: repaired(value)[0] if isinstance(value, str) else value for key, value in row.items()}
 

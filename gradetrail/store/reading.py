@@ -155,7 +155,7 @@ class _Glance:
             found[table] = [part.segment(table) for part in segments[table]]
             rows = [self._journal(part).tables[table] for part in unsealed(journals, segments[table])]
             if any(piece.num_rows for piece in rows):
-                tables[table] = _joined(rows)
+                tables[table] = _joined(rows, table)
         manifests = [record for _, record in self.records("runs")]
         tasks = [
             {"task": named[0], "n": named[1], **record}
@@ -270,14 +270,14 @@ class _Glance:
                 files += names
             elif names or loose:
                 merged.append(self._merged(names, loose))
-        return files, _joined(merged) if merged else None
+        return files, _joined(merged, "trials") if merged else None
 
     def _merged(self, names: list[str], loose: list[pa.Table]) -> pa.Table:
         import pyarrow as pa
 
         pieces = [trial_piece(self.storage.path(name)) for name in names] + [piece_of(rows) for rows in loose]
         try:
-            return _joined(list(folded(pieces, TRIAL_KEY, is_sorted=False)), "trials")
+            return _joined(folded(pieces, TRIAL_KEY, is_sorted=False), "trials")
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException):
@@ -287,10 +287,8 @@ class _Glance:
             raise
 
 
-def _joined(tables: list[pa.Table], table: str = "") -> pa.Table:
+def _joined(tables: Iterable[pa.Table], table: str) -> pa.Table:
     import pyarrow as pa
 
-    if not table:
-        return pa.concat_tables(tables)
     schema = arrow_schema(table)
     return pa.concat_tables([schema.empty_table(), *(rows.cast(schema) for rows in tables)])
