@@ -1,7 +1,7 @@
 """Writes N synthetic GSM8K-like rows as JSON Lines: `id`, `question`, `answer`.
 
 Each question is a small word problem of about 250 characters whose right answer is computed, and
-ends with a marker `[[gold=72]]` that mock_openai.py reads. Deterministic for N and --seed.
+ends with a marker `[[gold=72]]` that the fake server reads. Deterministic for N and --seed.
 
     python bench/make_dataset.py 10000 gsm10k.jsonl
 """

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 HERE = Path(__file__).resolve().parent
 
@@ -64,7 +64,7 @@ def run(command: Sequence[str], *, log: Path, env: dict[str, str], timeout_s: fl
 
 
 class MockServer:
-    """The mock API as a process of its own on a free port of loopback."""
+    """The fake API of the tests as a process of its own, on a free port of loopback."""
 
     def __init__(self, latency_ms: float) -> None:
         self.latency_ms = latency_ms
@@ -72,11 +72,10 @@ class MockServer:
 
     def __enter__(self) -> Self:
         """Start it and wait until it listens."""
-        script = str(HERE / "mock_openai.py")
+        server = ["-m", "tests.servers", "--port", "0", "--latency-ms", str(self.latency_ms)]
         self._process = subprocess.Popen(
-            [sys.executable, script, "--port", "0", "--latency-ms", str(self.latency_ms)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, *server], cwd=HERE.parent, stdout=subprocess.PIPE, text=True
+        )
         assert self._process.stdout is not None
         self.port = json.loads(self._process.stdout.readline())["port"]
         return self
@@ -88,17 +87,8 @@ class MockServer:
         self._process.terminate()
         self._process.communicate()
 
-    def reset(self) -> None:
-        """Zero the counters."""
-        self._ask("POST", "/reset")
-
     def n_requests(self) -> int:
-        """Count the completions asked for since the last reset."""
-        return int(self._ask("GET", "/stats")["requests"])
-
-    def _ask(self, method: str, path: str) -> dict[str, Any]:
-        body = b"" if method == "POST" else None
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method, data=body)
-        with urllib.request.urlopen(request, timeout=10) as reply:
-            answer: dict[str, Any] = json.load(reply)
-        return answer
+        """Count the calls that it got."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/stats", timeout=10) as reply:
+            by_path: dict[str, int] = json.load(reply)["by_path"]
+        return sum(n for path, n in by_path.items() if path.endswith("/chat/completions"))
