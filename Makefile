@@ -28,6 +28,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/sqlfluff lint sql
 	$(BIN)/python .ci/docs.py --check
+	$(BIN)/python .ci/readme.py --check
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix-only .
@@ -36,6 +37,7 @@ format: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python .ci/docs.py
+	$(BIN)/python .ci/readme.py
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/run.py
