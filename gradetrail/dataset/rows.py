@@ -25,6 +25,7 @@ MAX_DEPTH = 128
 """Lists and objects inside each other; well inside every recursion limit downstream."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LITERALS = {None: "null", False: "false", True: "true"}
 _quote = json.encoder.encode_basestring
 
 
@@ -71,11 +72,11 @@ def json_text(value: Any) -> str:
     if isinstance(value, str):
         return str(value) if isinstance(value, RawJson) else _quote(value)
     if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, JsonFloat):
-        return value.text
-    if isinstance(value, int | float):
-        return json.dumps(value)
+        return _LITERALS[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return value.text if isinstance(value, JsonFloat) else json.dumps(value)
     if isinstance(value, dict):
         return "{" + ",".join(f"{_key_text(key)}:{json_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -253,7 +254,7 @@ def _depth(value: Any) -> int:
 def kind_of(value: Any) -> str:
     """Name the JSON type of a value, with its article."""
     if value is None or isinstance(value, bool):
-        return json.dumps(value)
+        return _LITERALS[value]
     kinds = ((str, "a string"), (list, "a list"), (dict, "an object"))
     return next((name for kind, name in kinds if isinstance(value, kind)), "a number")
 
@@ -265,6 +266,8 @@ def printable(text: str) -> str:
 
 def syntax_fault(text: str, reason: str, at: int) -> tuple[str, str]:
     """Say why `text` is not JSON at a position, and what to do: (message, fix)."""
+    if reason == "Extra data":
+        at = len(text) - len(text[at:].lstrip())
     column = at - text.rfind("\n", 0, at)
     before = text[:at].rstrip()
     here = text[at : at + 1]
