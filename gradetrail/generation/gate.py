@@ -1,29 +1,46 @@
 """How many calls are in flight, and when none may start: shared by all models of one command.
 
-Invariant: at most `limit` calls are in flight, and none starts before `paused_until`. The limit
-halves when the server says that it is too much, and grows back by one for each `limit` successes.
+Invariant: at most `limit` calls are in flight, none starts before `paused_until`, and no minute sees
+more than `requests_per_minute` starts or, by what calls have used so far, `tokens_per_minute`.
+The limit halves when the server says that it is too much, and grows back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
+
+SLOW_START_LIMIT = 8
+"""Calls in flight at first, where the server is a vendor's: it doubles with each round of successes."""
+HALVE_EVERY_S = 1.0
+"""A storm of refusals within so many seconds is one signal."""
 
 
 class Gate:
-    """Admits calls."""
+    """Admits calls; to be used on one event loop."""
 
-    def __init__(self, concurrency: int, *, requests_per_minute: float | None = None) -> None:
+    def __init__(
+        self,
+        concurrency: int,
+        *,
+        slow_start: bool = False,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+    ) -> None:
         self.ceiling = concurrency
-        self.limit = concurrency
+        self.limit = min(SLOW_START_LIMIT, concurrency) if slow_start else concurrency
         self.in_flight = 0
+        self.max_in_flight = 0
         self.paused_until = 0.0
         """Monotonic seconds."""
+        self._is_starting = slow_start
         self._spacing_s = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._next_start = 0.0
+        self._tokens = _TokenBucket(tokens_per_minute) if tokens_per_minute else None
         self._successes = 0
-        self._halved_at = 0.0
-        self._waiting: list[asyncio.Future[None]] = []
+        self._halved_at = float("-inf")
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
         """Wait until a call may start, and count it as in flight."""
@@ -33,20 +50,33 @@ class Gate:
                 self._waiting.append(future)
                 await future
                 continue
-            if not (self.paused_until or self._spacing_s):
+            wait = self._wait_s()
+            if wait <= 0:
                 break
-            now = time.monotonic()
-            start = max(self.paused_until, self._next_start)
-            if now >= start:
-                self.paused_until = 0.0
-                self._next_start = max(now, self._next_start) + self._spacing_s if self._spacing_s else 0.0
-                break
-            await asyncio.sleep(start - now)
+            await asyncio.sleep(wait)
+        if self._spacing_s:
+            self._next_start = max(time.monotonic(), self._next_start) + self._spacing_s
+        if self._tokens is not None:
+            self._tokens.take()
         self.in_flight += 1
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
 
-    def leave(self) -> None:
-        """Count a call as ended."""
+    def _wait_s(self) -> float:
+        if not (self.paused_until or self._spacing_s or self._tokens):
+            return 0.0
+        now = time.monotonic()
+        wait = max(self.paused_until, self._next_start) - now
+        if self.paused_until and now >= self.paused_until:
+            self.paused_until = 0.0
+        if self._tokens is not None:
+            wait = max(wait, self._tokens.wait_s(now))
+        return wait
+
+    def leave(self, used_tokens: int | None = None) -> None:
+        """Count a call as ended, with the tokens that it used (None if unknown)."""
         self.in_flight -= 1
+        if self._tokens is not None:
+            self._tokens.settle(used_tokens)
         self._wake()
 
     def pause(self, seconds: float) -> None:
@@ -56,24 +86,60 @@ class Gate:
     def halve(self) -> None:
         """Halve the limit, at most once a second: one storm is one signal."""
         now = time.monotonic()
-        if now - self._halved_at >= 1.0:
+        if now - self._halved_at >= HALVE_EVERY_S:
             self.limit = max(1, self.limit // 2)
             self._halved_at = now
             self._successes = 0
+            self._is_starting = False
 
     def succeed(self) -> None:
-        """Let the limit grow back towards the ceiling."""
-        if self.limit < self.ceiling:
-            self._successes += 1
-            if self._successes >= self.limit:
-                self.limit += 1
-                self._successes = 0
-                self._wake()
+        """Let the limit grow: by one each success at the start, later by one each round of successes."""
+        if self.limit >= self.ceiling:
+            return
+        self._successes += 1
+        if self._is_starting or self._successes >= self.limit:
+            self.limit += 1
+            self._successes = 0
+            self._wake()
+
+    def release_all(self) -> None:
+        """Wake everybody who waits for a place, so that they can see that the work is over."""
+        self.limit = max(self.limit, self.in_flight + len(self._waiting))
+        self.paused_until = 0.0
+        self._wake()
 
     def _wake(self) -> None:
         free = self.limit - self.in_flight
         while free > 0 and self._waiting:
-            future = self._waiting.pop()
+            future = self._waiting.popleft()
             if not future.done():
                 future.set_result(None)
                 free -= 1
+
+
+class _TokenBucket:
+    """Tokens that may be used now; a call that is under way holds the mean of those before it."""
+
+    def __init__(self, per_minute: float) -> None:
+        self.per_second = per_minute / 60
+        self.capacity = per_minute
+        self.left = per_minute
+        self._at = time.monotonic()
+        self._mean = 0.0
+        self._n = 0
+
+    def wait_s(self, now: float) -> float:
+        self.left = min(self.capacity, self.left + (now - self._at) * self.per_second)
+        self._at = now
+        needed = min(self._mean, self.capacity)
+        return 0.0 if self.left >= needed and self.left > 0 else max(needed - self.left, 1.0) / self.per_second
+
+    def take(self) -> None:
+        self.left -= self._mean
+
+    def settle(self, used: int | None) -> None:
+        if used is None:
+            return
+        self.left += self._mean - used
+        self._n += 1
+        self._mean += (used - self._mean) / min(self._n, 100)
