@@ -56,8 +56,6 @@ class Gate:
             await asyncio.sleep(wait)
         if self._spacing_s:
             self._next_start = max(time.monotonic(), self._next_start) + self._spacing_s
-        if self._tokens is not None:
-            self._tokens.take()
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
 
@@ -69,7 +67,7 @@ class Gate:
         if self.paused_until and now >= self.paused_until:
             self.paused_until = 0.0
         if self._tokens is not None:
-            wait = max(wait, self._tokens.wait_s(now))
+            wait = max(wait, self._tokens.wait_s(now, self.in_flight))
         return wait
 
     def leave(self, used_tokens: int | None = None) -> None:
@@ -118,7 +116,7 @@ class Gate:
 
 
 class _TokenBucket:
-    """Tokens that may be used now; a call that is under way holds the mean of those before it."""
+    """Tokens that may be used now; a call that is under way is taken to use the mean of those before it."""
 
     def __init__(self, per_minute: float) -> None:
         self.per_second = per_minute / 60
@@ -128,18 +126,15 @@ class _TokenBucket:
         self._mean = 0.0
         self._n = 0
 
-    def wait_s(self, now: float) -> float:
+    def wait_s(self, now: float, in_flight: int) -> float:
         self.left = min(self.capacity, self.left + (now - self._at) * self.per_second)
         self._at = now
-        needed = min(self._mean, self.capacity)
-        return 0.0 if self.left >= needed and self.left > 0 else max(needed - self.left, 1.0) / self.per_second
-
-    def take(self) -> None:
-        self.left -= self._mean
+        needed = min(self._mean * (in_flight + 1), self.capacity)
+        return 0.0 if self.left >= max(needed, 1.0) else max(needed - self.left, 1.0) / self.per_second
 
     def settle(self, used: int | None) -> None:
         if used is None:
             return
-        self.left += self._mean - used
+        self.left -= used
         self._n += 1
         self._mean += (used - self._mean) / min(self._n, 100)
