@@ -1,0 +1,1 @@
+"""What runs inside the sandbox: the host sends it there, so it imports only itself and Python's own."""

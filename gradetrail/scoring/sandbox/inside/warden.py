@@ -1,0 +1,297 @@
+"""The one trusted process inside the sandbox: starts the candidate, watches it, says the verdict.
+
+Runs as process 1 of the sandbox's process namespace, where no signal of the candidate reaches it
+and where its end ends everything; it holds the only descriptor that leads out.
+
+Invariant: `pass` is said only when the candidate's process lived to the end of what judges it:
+the judge's last check, or the program's last line. An exit code, a signal, output, anything
+written to a descriptor by a program that does not speak this protocol: none of these is a pass.
+(A script whose output is compared outside may end with exit code 0 as it likes.)
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from gradetrail.scoring.sandbox.inside import kernel
+from gradetrail.scoring.sandbox.inside.candidate import NONCE_BYTES, live
+
+READY = b"ready\n"
+TICK_MS = 20
+MESSAGE_LIMIT = 4096
+FILES_LIMIT = 10_000
+"""Files and folders that a candidate may make: each takes memory that no other limit counts."""
+SIGKILL, SIGXCPU = 9, 24
+CPU_CLOCK_SLACK_S = 0.2
+PAGE = os.sysconf("SC_PAGESIZE")
+FORGED = "the program wrote to the control channel"
+
+Verdict = tuple[str, str, int]
+"""The verdict, its detail, and how many checks hold (1 for a program without checks that passes)."""
+
+
+class Warden:
+    """One candidate's life, from its start to its verdict."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.job = job
+        self.stdin = memoryview(job["stdin"])
+        self.captured = {"stdout": bytearray(), "stderr": bytearray()}
+        self.message, self.report, self.nonce = bytearray(), bytearray(), b""
+        self.judge_pid = 0
+        self.poll = select.poll()
+        self.on_data: dict[int, Callable[[bytes], Verdict | None]] = {}
+
+    def run(self) -> Verdict:
+        """Start the candidate and wait for whatever decides."""
+        started = time.monotonic()
+        self._start_candidate()
+        while True:
+            for descriptor, _ in self.poll.poll(TICK_MS):
+                verdict = self._serve(descriptor)
+                if verdict:
+                    return verdict
+            verdict = self._reap() or self._find_excess()
+            if verdict:
+                return verdict
+            if time.monotonic() - started > self.job["wall_s"]:
+                return "timeout", f"not over after {self.job['wall_s']:g} s", 0
+
+    def _start_candidate(self) -> None:
+        stdin, self.to_stdin = os.pipe()
+        from_stdout, stdout = os.pipe()
+        from_stderr, stderr = os.pipe()
+        self.from_candidate, report = os.pipe()
+        orders, self.to_candidate = os.pipe()
+        theirs = (stdin, stdout, stderr, orders, report)
+        self.candidate_pid = self._start(live, theirs, self.job["uid"])
+        for descriptor in theirs:
+            os.close(descriptor)
+        self._listen(from_stdout, lambda data: self._capture("stdout", data))
+        self._listen(from_stderr, lambda data: self._capture("stderr", data))
+        self._listen(self.from_candidate, self._hear)
+        os.set_blocking(self.to_stdin, False)
+        self.poll.register(self.to_stdin, select.POLLOUT)
+
+    def _start_judge(self) -> None:
+        """Hand the candidate's pipes to a fresh process, which evaluates the checks."""
+        from gradetrail.scoring.sandbox.inside.judge import report_on
+
+        self._forget(self.from_candidate)
+        os.set_blocking(self.from_candidate, True)
+        from_judge, report = os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        theirs = (null, null, null, self.from_candidate, self.to_candidate, report)
+        uid = self.job["uid"]
+        self.judge_pid = self._start(report_on, theirs, None if uid is None else uid + 1)
+        for descriptor in theirs[2:]:
+            os.close(descriptor)
+        self._listen(from_judge, self._take)
+
+    def _start(
+        self, live: Callable[[Mapping[str, Any]], NoReturn], descriptors: tuple[int, ...], uid: int | None
+    ) -> int:
+        """Fork a confined process with just these descriptors, numbered from 0; give its pid."""
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            os.setsid()
+            for place, descriptor in enumerate(descriptors):
+                os.dup2(descriptor, 100 + place)
+            for place in range(len(descriptors)):
+                os.dup2(100 + place, place, inheritable=place < 3)
+            os.closerange(len(descriptors), 256)
+            kernel.restore_interrupts()
+            kernel.limit(self.job)
+            kernel.confine(uid)
+            live(self.job)
+        finally:
+            os._exit(70)
+
+    def _listen(self, descriptor: int, on_data: Callable[[bytes], Verdict | None]) -> None:
+        os.set_blocking(descriptor, False)
+        self.on_data[descriptor] = on_data
+        self.poll.register(descriptor, select.POLLIN)
+
+    def _forget(self, descriptor: int) -> None:
+        self.poll.unregister(descriptor)
+        self.on_data.pop(descriptor, None)
+
+    def _serve(self, descriptor: int) -> Verdict | None:
+        """Move what can be moved on one descriptor; give the verdict if that decides it."""
+        if descriptor == self.to_stdin:
+            self._feed()
+        if descriptor not in self.on_data:
+            return None
+        data = os.read(descriptor, 65536)
+        if not data and self.on_data[descriptor] != self._take:
+            self._forget(descriptor)
+            return None
+        return self.on_data[descriptor](data)
+
+    def _feed(self) -> None:
+        try:
+            self.stdin = self.stdin[os.write(self.to_stdin, self.stdin[:65536]) :]
+        except OSError:
+            # the program has closed its standard input
+            self.stdin = self.stdin[:0]
+        if not self.stdin:
+            self._forget(self.to_stdin)
+            os.close(self.to_stdin)
+            self.to_stdin = -1
+
+    def _capture(self, name: str, data: bytes) -> Verdict | None:
+        kept, limit = self.captured[name], self.job["output"]
+        room = limit - len(kept)
+        kept += data[:room]
+        return ("output", f"more than {limit // 1024} KiB on {name}", 0) if len(data) > room else None
+
+    def _hear(self, data: bytes) -> Verdict | None:
+        """Hear how the program ended: kind, newline, detail, NUL; `end` is confirmed by the nonce."""
+        self.message += data
+        if self.nonce:
+            is_whole = len(self.message) >= NONCE_BYTES
+            verdict = ("pass", "", 1) if self.message == self.nonce else ("error", FORGED, 0)
+            return verdict if is_whole else None
+        if b"\0" not in self.message:
+            return ("error", FORGED, 0) if len(self.message) > MESSAGE_LIMIT else None
+        text, _, rest = bytes(self.message).partition(b"\0")
+        kind, _, detail = text.decode("utf-8", "replace").partition("\n")
+        if rest or kind not in ("end", "syntax", "fail", "memory", "error"):
+            return "error", FORGED, 0
+        if kind != "end":
+            return kind, detail, 0
+        self.message.clear()
+        if self.job["checks"]:
+            self._start_judge()
+        else:
+            self.nonce = os.urandom(NONCE_BYTES)
+            os.write(self.to_candidate, self.nonce)
+        return None
+
+    def _take(self, data: bytes) -> Verdict | None:
+        """Take the judge's word, if the candidate has lived to hear its last question."""
+        self.report += data
+        if data:
+            return None
+        ended = self._reap()
+        if ended:
+            return ended
+        held, _, rest = self.report.decode("utf-8", "replace").partition("\n")
+        verdict, _, detail = rest.partition("\n")
+        return (verdict, detail, int(held)) if verdict else ("error", "the checks broke off", 0)
+
+    def _reap(self) -> Verdict | None:
+        """Bury what has ended; give the verdict if the candidate has."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return None
+            if pid == 0:
+                return None
+            if pid == self.candidate_pid:
+                return self._explain(status, usage.ru_utime + usage.ru_stime)
+
+    def _explain(self, status: int, cpu_s: float) -> Verdict:
+        """Say what an end of the candidate's process means that no message announced."""
+        code = os.waitstatus_to_exitcode(status)
+        if -code in (SIGXCPU, SIGKILL) and cpu_s >= self.job["cpu_s"] - CPU_CLOCK_SLACK_S:
+            return "timeout", f"more than {self.job['cpu_s']} s of CPU time", 0
+        if code < 0:
+            from signal import Signals
+
+            return "error", f"killed by {Signals(-code).name}", 0
+        if code == 0 and self.job["is_script"]:
+            return "pass", "", 1
+        return "error", f"the process ended with exit code {code} before the program was over", 0
+
+    def _find_excess(self) -> Verdict | None:
+        """Notice what no limit of a single process forbids: too much of all together."""
+        pids = [pid for pid in self._pids() if pid != self.judge_pid]
+        if len(pids) > self.job["processes_watched"]:
+            return "error", f"more than {self.job['processes_watched']} processes", 0
+        if sum(map(_private_memory, pids)) > self.job["memory"]:
+            return "memory", f"more than {self.job['memory'] >> 20} MB", 0
+        for folder in self.job["folders"]:
+            state = os.statvfs(folder)
+            if state.f_files - state.f_ffree > FILES_LIMIT:
+                return "memory", f"more than {FILES_LIMIT} files", 0
+        return None
+
+    def _pids(self) -> Iterator[int]:
+        """List the processes of the sandbox; without a namespace, the descendants."""
+        if os.getpid() == 1:
+            yield from (int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1")
+            return
+        found = [os.getpid()]
+        for pid in found:
+            try:
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
+                        found.extend(map(int, children.read().split()))
+            except OSError:
+                continue
+        yield from found[1:]
+
+    def end_all(self) -> None:
+        """Kill every process but this one, and take what they had still written."""
+        while True:
+            if os.getpid() == 1:
+                _kill(-1)
+            else:
+                for pid in (*self._pids(), -self.candidate_pid):
+                    _kill(pid)
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                break
+        for descriptor, on_data in self.on_data.items():
+            try:
+                while on_data != self._hear and (data := os.read(descriptor, 65536)):
+                    on_data(data)
+            except BlockingIOError:
+                continue
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, SIGKILL) if pid > 0 or pid == -1 else os.killpg(-pid, SIGKILL)
+    except OSError:
+        return
+
+
+def _private_memory(pid: int) -> int:
+    """Measure the bytes that a process holds and shares with no file; 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+            _, resident, shared, *_ = statm.read().split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * PAGE
+
+
+def main(job: Mapping[str, Any]) -> None:
+    """Run the job; write `ready`, then the verdict, to standard output, which only this process has."""
+    if job["mounts"]:
+        from gradetrail.scoring.sandbox.inside import mounts
+
+        mounts.build(job["mounts"])
+        os.chdir(job["folders"][0])
+    os.write(1, READY)
+    kernel.become_warden()
+    warden = Warden(job)
+    started = time.monotonic()
+    verdict, detail, held = warden.run()
+    wall_ms = (time.monotonic() - started) * 1000
+    warden.end_all()
+    parts = (detail.encode("utf-8", "replace"), *map(bytes, warden.captured.values()))
+    head = f"{verdict} {held} {wall_ms:.3f} {' '.join(str(len(part)) for part in parts)}\n"
+    rest = memoryview(head.encode() + b"".join(parts))
+    while rest:
+        rest = rest[os.write(1, rest) :]

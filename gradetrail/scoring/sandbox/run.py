@@ -1,0 +1,306 @@
+"""Starts one sandbox for one program, and reads its verdict.
+
+Invariant: every run ends within its wall limit and a grace, and leaves neither process nor file;
+a sandbox that breaks raises, and is never mistaken for a program that fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import CodeType
+
+from gradetrail.errors import Fault, GradetrailError
+from gradetrail.scoring.sandbox.walls import Container, Need, NoWalls, Walls, advice, candidates
+
+PACKAGE = "gradetrail.scoring.sandbox.inside"
+MODULES = ("kernel", "wire", "candidate", "server", "judge", "mounts", "warden")
+NEEDED_FOR_CHECKS = ("wire", "server", "judge")
+BOOT = """
+import marshal, os, sys, types
+data = bytearray()
+while part := os.read(0, 1 << 20):
+    data += part
+modules, job = marshal.loads(data)
+for name, code in modules:
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    parent, _, short = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], short, module)
+    exec(code, module.__dict__)
+module.main(job)
+"""
+MARSHAL_VERSION = 4
+READY = b"ready\n"
+STARTS = 2
+"""How often a sandbox that does not come up is tried."""
+GRACE_S = 10.0
+"""Beyond the wall limit, for starting and ending the sandbox itself."""
+PROBE = """
+import collections, dataclasses, json, math, os, re, typing
+assert os.getppid() == 1
+assert len([name for name in os.listdir("/proc") if name.isdigit()]) <= 3
+assert not {"home", "root", "mnt", "var"} & set(os.listdir("/")) - {PYTHON}
+assert [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]] in ([], ["lo"])
+assert os.listdir(".") == []
+open("probe", "w").close()
+try:
+    open("/probe", "w")
+except OSError:
+    pass
+else:
+    raise AssertionError("the root folder can be written to")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one program may use."""
+
+    wall_s: float = 5.0
+    cpu_s: float = 5.0
+    """CPU seconds of one process."""
+    memory_mb: int = 512
+    """Address space of one process, and private memory of all together."""
+    processes: int = 16
+    """Processes and threads."""
+    file_mb: int = 16
+    """Size of one file, and of the whole folder."""
+    output_kb: int = 256
+    """Bytes on standard output, and as many on standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One program and how it is judged."""
+
+    program: str
+    checks: tuple[str, ...] = ()
+    """Boolean expressions or test code, judged in turn after the program."""
+    stdin: str = ""
+    expect_stdout: str | None = None
+    """What the program must print, but for white space at line ends; None does not judge it."""
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one program."""
+
+    verdict: str
+    """`pass`, `fail`, `error`, `syntax`, `timeout`, `memory` or `output`."""
+    detail: str
+    """Why it is not a pass; empty if it is."""
+    stdout: str
+    stderr: str
+    passed: int
+    """Checks that hold; 0 if the program did not come to its end."""
+    total: int
+    """Checks; the expected output counts as one; 1 for a program that holds its own tests."""
+    wall_ms: float
+    """Milliseconds from the start of the program, without the sandbox's own start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A way to run programs that was found to work on this machine."""
+
+    walls: Walls
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.walls.name)
+
+    def run(
+        self,
+        program: str,
+        *,
+        checks: Sequence[str] = (),
+        stdin: str = "",
+        expect_stdout: str | None = None,
+        limits: Limits = Limits(),
+    ) -> Outcome:
+        """Run one program in a sandbox of its own; GradetrailError if the sandbox itself fails."""
+        return self.run_job(Job(program, tuple(checks), stdin, expect_stdout, limits))
+
+    def run_job(self, job: Job) -> Outcome:
+        """Run one job in a sandbox of its own; GradetrailError if the sandbox itself fails."""
+        order = self._order(job)
+        reply, complaint = b"", ""
+        for _ in range(STARTS):
+            with contextlib.ExitStack() as stack:
+                is_walled = not isinstance(self.walls, NoWalls)
+                folder = None if is_walled else stack.enter_context(tempfile.TemporaryDirectory())
+                reply, complaint = self._start(order, job, folder)
+            if reply.startswith(READY):
+                return _outcome(job, reply.removeprefix(READY), complaint)
+        raise GradetrailError(
+            Fault(
+                f"the sandbox {self.name} could not start: {complaint or 'it said nothing'}",
+                fix="look for a full disk, too little memory or a limit of processes, and run again",
+            )
+        )
+
+    def _need(self, limits: Limits) -> Need:
+        return Need(limits.file_mb << 20, limits.memory_mb << 20, limits.processes)
+
+    def _order(self, job: Job) -> bytes:
+        limits = job.limits
+        need = self._need(limits)
+        order = {
+            "program": job.program,
+            "checks": job.checks,
+            "stdin": job.stdin.encode("utf-8", "surrogatepass"),
+            "is_script": job.expect_stdout is not None and not job.checks,
+            "wall_s": limits.wall_s,
+            "cpu_s": max(1, -int(-limits.cpu_s // 1)),
+            "memory": need.memory_bytes,
+            "file": need.folder_bytes,
+            "output": limits.output_kb << 10,
+            "processes_watched": limits.processes,
+            **self.walls.job(need),
+        }
+        left_out = {"mounts"} if order["mounts"] is None else set()
+        left_out |= set() if job.checks else set(NEEDED_FOR_CHECKS)
+        is_compiled = not isinstance(self.walls, Container) or self.walls.uses_own_interpreter
+        parents = [(".".join(PACKAGE.split(".")[:depth]), "") for depth in range(1, PACKAGE.count(".") + 2)]
+        modules = [
+            (f"{PACKAGE}.{name}", _compiled(name) if is_compiled else _source(name))
+            for name in MODULES
+            if name not in left_out
+        ]
+        return marshal.dumps(([*parents, *modules], order), MARSHAL_VERSION)
+
+    def _start(self, order: bytes, job: Job, folder: str | None) -> tuple[bytes, str]:
+        """Run the command to its end; give what the warden said, and what the command complained of."""
+        process = subprocess.Popen(  # noqa: S603  the command is ours; the program goes in by stdin
+            [*self.walls.command(self._need(job.limits)), BOOT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            start_new_session=True,
+        )
+        try:
+            reply, complaint = process.communicate(order, timeout=job.limits.wall_s + GRACE_S)
+        except subprocess.TimeoutExpired:
+            return b"", f"no verdict {GRACE_S:g} s after the time limit"
+        finally:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        return reply, complaint.decode("utf-8", "replace").strip()[-300:]
+
+
+@cache
+def _source(name: str) -> str:
+    return (Path(__file__).parent / "inside" / f"{name}.py").read_text("utf-8")
+
+
+@cache
+def _compiled(name: str) -> CodeType:
+    return compile(_source(name), f"<sandbox>/{name}.py", "exec", dont_inherit=True)
+
+
+def _outcome(job: Job, reply: bytes, complaint: str) -> Outcome:
+    total = len(job.checks) + (job.expect_stdout is not None) or 1
+    head, _, body = reply.partition(b"\n")
+    words = head.decode("ascii", "replace").split()
+    if not words:
+        return Outcome("error", f"the sandbox ended without a verdict: {complaint}", "", "", 0, total, 0.0)
+    verdict, held, wall_ms, *sizes = words
+    parts, start = [], 0
+    for size in map(int, sizes):
+        parts.append(body[start : start + size].decode("utf-8", "replace"))
+        start += size
+    detail, stdout, stderr = parts
+    passed = int(held)
+    if job.expect_stdout is not None and verdict in ("pass", "fail"):
+        is_equal = _lines(stdout) == _lines(job.expect_stdout)
+        passed = (passed if job.checks else 0) + is_equal
+        if not is_equal:
+            verdict, detail = "fail", detail or _first_difference(_lines(job.expect_stdout), _lines(stdout))
+    return Outcome(verdict, detail, stdout, stderr, passed, total, float(wall_ms))
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line.rstrip() for line in text.splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _first_difference(wanted: Sequence[str], printed: Sequence[str]) -> str:
+    for place, (want, got) in enumerate(zip(wanted, printed, strict=False), start=1):
+        if want != got:
+            return f"output line {place} is {got[:100]!r}, not {want[:100]!r}"
+    return f"the output has {len(printed)} lines, not {len(wanted)}"
+
+
+def find_sandbox(allow_unsafe: bool = False) -> Sandbox:
+    """Find the best way to make a sandbox here, by running a program that feels its walls.
+
+    GradetrailError, with how to get one, where none works. `allow_unsafe` then takes none at all.
+    """
+    refusals = []
+    for walls in candidates():
+        complaint = probe(walls)
+        if complaint is None:
+            return Sandbox(walls)
+        refusals.append(f"{walls.name}: {complaint}")
+    if allow_unsafe:
+        return Sandbox(NoWalls())
+    tried = "; ".join(dict.fromkeys(refusals)) or "neither bwrap, unshare, docker nor podman is installed"
+    raise GradetrailError(
+        Fault(
+            f"code that a model wrote is not run without a sandbox, and none can be made ({tried})",
+            fix=advice(),
+        )
+    )
+
+
+def probe(walls: Walls) -> str | None:
+    """Run a program that feels the walls; None if they hold, else what is wrong."""
+    own = set(Path(os.path.realpath(sys.base_prefix)).parts[1:2])
+    program = PROBE.replace("{PYTHON}", repr(own) if own else "set()")
+    try:
+        if isinstance(walls, Container):
+            walls.prepare()
+        outcome = Sandbox(walls).run(program, checks=("1 + 1 == 2",), limits=Limits(wall_s=20.0))
+    except subprocess.CalledProcessError as error:
+        return str(error.stderr.decode("utf-8", "replace").strip()[-300:])
+    except (OSError, subprocess.TimeoutExpired, GradetrailError) as error:
+        return str(error)
+    return None if outcome.verdict == "pass" else f"{outcome.verdict}: {outcome.detail}"
+
+
+def run_many(sandbox: Sandbox, jobs: Iterable[Job], workers: int | None = None) -> Iterator[Outcome]:
+    """Run jobs in parallel, one sandbox each; give the outcomes in the order of the jobs.
+
+    `workers` None is one for each core. At most two jobs a worker wait at a time.
+    """
+    workers = workers or len(os.sched_getaffinity(0))
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[Outcome]] = deque()
+    try:
+        for job in jobs:
+            waiting.append(pool.submit(sandbox.run_job, job))
+            if len(waiting) >= 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
