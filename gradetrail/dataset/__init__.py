@@ -96,16 +96,17 @@ def _conditions(
     from gradetrail.dataset.query import UserSql, kept_rows, typed_table
     from gradetrail.dataset.source import own_table
 
-    wanted = []
+    wanted: dict[str, UserSql] = {}
     if spec.dataset.where is not None:
-        wanted.append(UserSql(spec.dataset.where, spec.where("dataset", "where"), "dataset.where"))
+        where = spec.where("dataset", "where")
+        wanted["dataset.where"] = UserSql(spec.dataset.where, where, "dataset.where")
     if selection.where is not None:
-        wanted.append(UserSql(selection.where, "", "--where"))
+        wanted["--where"] = UserSql(selection.where, "--where", "")
     if not wanted:
         return {}
     table = own_table(sources, findings)
-    kept = kept_rows(typed_table(rows.content) if table is None else table, wanted, findings)
-    return {condition.field: flags for condition, flags in zip(wanted, kept, strict=True)}
+    kept = kept_rows(typed_table(rows.content) if table is None else table, list(wanted.values()), findings)
+    return dict(zip(wanted, kept, strict=True))
 
 
 def _sample_ids(spec: Spec, rows: Collected, findings: Findings) -> TextColumn:

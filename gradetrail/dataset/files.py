@@ -117,11 +117,13 @@ class SourceFile:
         return f"the name ends in {ending}, but it does not hold {expected} data"
 
 
-def find_files(path: Path, findings: Findings) -> Iterator[SourceFile]:
-    """Yield the file, or the files that a glob matches, sorted by name."""
+def find_files(base: Path, name: str, findings: Findings) -> Iterator[SourceFile]:
+    """Yield the file `name` in the folder `base`, or the files that it matches, sorted by name."""
+    path = base / name
     paths = [path]
-    if glob.has_magic(str(path)) and not path.exists():
-        paths = sorted(Path(match) for match in glob.glob(str(path), recursive=True) if Path(match).is_file())
+    if glob.has_magic(name) and not path.exists():
+        matches = (base / match for match in glob.glob(name, root_dir=base, recursive=True))
+        paths = sorted(match for match in matches if match.is_file())
         if not paths:
             findings.fault(f"no file matches `{path.name}`", "check the folder and the pattern", str(path))
     for found in paths:

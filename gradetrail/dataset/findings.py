@@ -31,6 +31,8 @@ class Findings:
 
     def warn(self, text: str) -> None:
         """Note something that the user should know and that stops nothing."""
+        if text in self._warnings:
+            return
         self._n_warnings += 1
         if self._n_warnings <= SHOWN:
             self._warnings.append(text)

@@ -98,10 +98,17 @@ def _typed_batch(texts: list[str], schema: pa.Schema) -> pa.RecordBatch:
 
 @contextmanager
 def _connection(table: pa.Table, findings: Findings) -> Iterator[duckdb.DuckDBPyConnection]:
+    import duckdb
+
+    if not table.column_names:
+        raise DatasetError("the dataset has no columns that SQL could see")
     # one thread: order and sums of a query come out the same each time, and so do sample ids
     con = sql.connect(threads=1)
     try:
-        con.register(TABLE, table)
+        try:
+            con.register(TABLE, table)
+        except duckdb.Error as error:
+            raise DatasetError(Fault(f"SQL cannot see this dataset: {error}")) from None
         for setting in ("arrow_lossless_conversion = true", "enable_external_access = false"):
             con.execute(f"set {setting}")
         con.execute("set lock_configuration = true")

@@ -109,8 +109,9 @@ def file_sources(spec: Spec, findings: Findings) -> list[Source]:
             Fault("no dataset is given", where, "dataset.path", "name a file, or pass a frame")
         )
     if path.startswith(hub.PREFIX):
-        return [file for found in hub.hub_files(path, where) for file in find_files(found, findings)]
-    return list(find_files(spec.path(path), findings))
+        found = hub.hub_files(path, where)
+        return [source for file in found for source in find_files(file.parent, file.name, findings)]
+    return list(find_files(spec.base, path, findings))
 
 
 def own_table(sources: Sequence[Source], findings: Findings) -> pa.Table | None:

@@ -66,7 +66,8 @@ def frame_table(frame: SupportsArrowStream) -> pa.Table:
     import pyarrow as pa
 
     table = pa.RecordBatchReader.from_stream(frame).read_all()
-    return table.select([name for name in table.column_names if not name.startswith(PANDAS_INDEX)])
+    kept = [index for index, name in enumerate(table.column_names) if not name.startswith(PANDAS_INDEX)]
+    return table.select(kept)
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:

@@ -13,7 +13,7 @@ from gradetrail.spec import Spec, spec_from
 DATA = Path(__file__).parent / "data"
 
 
-def spec_of(path: str | Path, **dataset: Any) -> Spec:
+def spec_of(path: str | Path, *, base: Path = Path(), **dataset: Any) -> Spec:
     return spec_from(
         {
             "name": "t",
@@ -22,7 +22,8 @@ def spec_of(path: str | Path, **dataset: Any) -> Spec:
             "target": "x",
             "model": "mock/m",
             "scorer": "exact",
-        }
+        },
+        base=base,
     )
 
 

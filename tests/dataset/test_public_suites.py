@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -131,10 +132,8 @@ def test_a_document_that_may_go_either_way_is_kept_repaired_or_refused_with_a_re
 @pytest.mark.parametrize("path", EITHER, ids=name_of)
 def test_such_a_document_never_raises_anything_else(path: Path) -> None:
     for source in (path.read_bytes(), in_a_list(path.read_bytes())):
-        try:
-            load_text(source, "d.json")
-        except DatasetError as error:
-            assert error.faults
+        with contextlib.suppress(DatasetError):
+            assert load_text(source, "d.json").selected.num_rows > 0
 
 
 def spectrum_rows(path: Path) -> list[dict[str, str]]:

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from gradetrail.dataset import load_samples
 from gradetrail.errors import DatasetError
-from tests.dataset.loading import DATA, contents, ids, load, load_text, rows
+from tests.dataset.loading import DATA, contents, ids, load, load_text, rows, spec_of
 
 CASES = DATA / "cases"
 
@@ -201,7 +202,7 @@ class TestJson:
         assert samples.warnings == ()
 
     def test_the_one_list_of_objects_in_an_object_is_taken_and_said(self) -> None:
-        text = '{"version": 1, "tags": ["x"], "data": [1], "none": [], "data": [{"id": "a"}], "meta": {"k": [{}]}}'
+        text = '{"version": 1, "tags": ["x"], "data": [1], "data": [{"id": "a"}], "meta": {"k": [{}]}}'
         samples = load_text(text, "d.json")
         assert ids(samples) == ["a"]
         assert samples.warnings[0].endswith("d.json: the rows are the list `data`")
@@ -345,6 +346,12 @@ class TestFiles:
     def test_a_file_whose_name_looks_like_a_glob_is_that_file(self, tmp_path: Path) -> None:
         (tmp_path / "a[1].jsonl").write_text('{"id":"x"}')
         assert ids(load(tmp_path / "a[1].jsonl")) == ["x"]
+
+    def test_only_the_name_in_the_spec_is_a_pattern_not_its_folder(self, tmp_path: Path) -> None:
+        folder = tmp_path / "run [1]*"
+        (folder / "deep" / "er").mkdir(parents=True)
+        (folder / "deep" / "er" / "a.jsonl").write_text('{"id":"x"}')
+        assert ids(load_samples(spec_of("**/*.jsonl", base=folder))) == ["x"]
 
     def test_an_id_that_stands_in_two_files_names_both(self, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text('{"id":"x"}\n{"id":"y"}')
