@@ -46,16 +46,6 @@ LOOKS = 100
 """Times that a look begins again before it gives up; each time, a writer has sealed or removed a file."""
 
 
-class Loose(dict[str, "pa.Table"]):
-    """Rows by table; a table without loose rows is absent, and reads as an empty one.
-
-    So pyarrow is not imported where there is nothing to hold.
-    """
-
-    def __missing__(self, table: str) -> pa.Table:
-        return arrow_schema(table).empty_table()
-
-
 @dataclass(frozen=True)
 class Live:
     """The warehouse at one moment."""
@@ -63,7 +53,7 @@ class Live:
     files: dict[str, list[str]]
     """Live Parquet files of every table, absolute; an empty list if there are none."""
     loose: dict[str, pa.Table]
-    """Rows that are not in those files; only tables that have some are iterated."""
+    """Rows that are not in those files, by table; a table without any is absent."""
     manifests: list[dict[str, Any]]
     """Sorted by run_id."""
     scorers: list[dict[str, Any]]
@@ -165,7 +155,7 @@ class _Glance:
         locks = [file.removesuffix(LOCK) for file in journal_files if file.endswith(LOCK)]
         return Live(
             files={table: [str(self.storage.path(name)) for name in found[table]] for table in TABLES},
-            loose=Loose(tables),
+            loose=tables,
             manifests=manifests,
             scorers=[record for _, record in self.records("scorers")],
             tasks=sorted(tasks, key=lambda task: (task["task"], task["n"])),
