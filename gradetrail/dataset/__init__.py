@@ -124,11 +124,11 @@ def _sample_ids(spec: Spec, rows: Collected, findings: Findings) -> TextColumn:
         return hash_ids(rows.hashes)
     if rows.ids.null_count:
         lacking = [index for index, lacks in enumerate(rows.ids.is_null().to_pylist()) if lacks]
-        places = rows.places.listing(lacking, rows.ids.null_count)
+        places = rows.places.listing(lacking)
         findings.fault(
             f"rows without `{name}`, which other rows have: {places}", "give every row its own id", field=name
         )
-    refuse_duplicates(rows.ids.drop_null(), rows.places, findings, name)
+    refuse_duplicates(rows.ids, rows.places, findings, name)
     return rows.ids
 
 

@@ -65,9 +65,10 @@ class SourceFile:
     def rows(self, part: Part, findings: Findings) -> texts.Rows:
         """Yield (number, JSON text) of every row."""
         try:
-            with closing(self._open(findings)) as stream:
-                if stream.closed:
-                    return
+            stream = self._open(findings)
+            if stream is None:
+                return
+            with closing(stream):
                 if self.is_table:
                     yield from tables.table_rows(tables.batches(stream, self.format), part, findings)
                 else:
@@ -78,14 +79,17 @@ class SourceFile:
     def table(self, findings: Findings) -> pa.Table | None:
         """Read a Parquet or Arrow file with its own types; None if it cannot be read."""
         try:
-            with closing(self._open(findings)) as stream:
-                return None if stream.closed else tables.read_table(stream, self.format)
+            stream = self._open(findings)
+            if stream is None:
+                return None
+            with closing(stream):
+                return tables.read_table(stream, self.format)
         except (OSError, EOFError, ValueError) as error:
             findings.fault(f"cannot be read: {_first_line(error)}", "is the file complete?", str(self.path))
         return None
 
-    def _open(self, findings: Findings) -> io.BufferedReader:
-        """Open for reading, decompressed; a file that is not what its name says comes back closed."""
+    def _open(self, findings: Findings) -> io.BufferedReader | None:
+        """Open for reading, decompressed; None for a file that is not what its name says."""
         raw = self.path.open("rb")
         stream = raw
         if self.compression is not None:
@@ -102,6 +106,7 @@ class SourceFile:
         if wrong:
             findings.fault(wrong, ENDINGS if head else "", str(self.path))
             stream.close()
+            return None
         return stream
 
     def _wrong_content(self, head: bytes) -> str | None:

@@ -83,8 +83,8 @@ class Places:
         part = next(part for start, part in reversed(self._parts) if start <= position)
         return part.place(self._numbers[position])
 
-    def listing(self, positions: Sequence[int], total: int | None = None) -> str:
-        """Name the first five of the places, and count the rest of `total`."""
+    def listing(self, positions: Sequence[int]) -> str:
+        """Name the first five of the places, and count the rest."""
         named = ", ".join(self[position] for position in positions[:5])
-        more = (len(positions) if total is None else total) - len(positions[:5])
+        more = len(positions) - 5
         return f"{named} and {more:,} more" if more > 0 else named

@@ -34,11 +34,25 @@ PANDAS_INDEX = "__index_level_"
 
 
 def batches(stream: BufferedReader, ending: str) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet or Arrow file batch by batch."""
+    """Read a Parquet or Arrow file batch by batch. Raises OSError on a damaged one."""
+    import pyarrow as pa
+
+    try:
+        for batch in _unchecked_batches(stream, ending):
+            # a damaged offset would end the process, not raise, when it is followed
+            batch.validate(full=True)
+            yield batch
+    except (pa.ArrowException, MemoryError) as error:  # a damaged length asks for any amount of memory
+        raise OSError(str(error) or "it asks for more memory than there is") from error
+
+
+def _unchecked_batches(stream: BufferedReader, ending: str) -> Iterator[pa.RecordBatch]:
     if ending == ".parquet":
         import pyarrow.parquet as pq
 
-        yield from pq.ParquetFile(_seekable(stream)).iter_batches(batch_size=BATCH)
+        yield from pq.ParquetFile(_seekable(stream), page_checksum_verification=True).iter_batches(
+            batch_size=BATCH
+        )
         return
     import pyarrow as pa
 

@@ -66,6 +66,7 @@ class TestRoundTrip:
     def test_floats_keep_their_text_and_are_floats(self) -> None:
         row = parse_row('{"a":1.50,"b":[1E5,-0.0],"n":7}')
         assert [str(row["a"]), str(row["b"][0]), str(row["b"][1])] == ["1.50", "1E5", "-0.0"]
+        assert f"{row['a']}, {row['a']:.3f}" == "1.50, 1.500"
         assert row["a"] == 1.5
         assert row["a"] * 2 == 3.0
         assert isinstance(row["a"], float)
@@ -235,6 +236,10 @@ class TestIds:
     def test_rows_that_lack_the_id_that_others_have_are_named(self) -> None:
         with pytest.raises(DatasetError, match=r"rows without `id`, which other rows have: .*:2, .*:3"):
             load_rows([{"id": 1}, {"q": 1}, {"q": 2}])
+
+    def test_repeated_ids_are_placed_rightly_beside_rows_without_one(self) -> None:
+        with pytest.raises(DatasetError, match=r"the id `x` stands in 2 rows: .*jsonl:2, .*jsonl:4"):
+            load_rows([{"q": 1}, {"id": "x"}, {"q": 2}, {"id": "x"}])
 
     def test_an_id_field_that_no_row_has_suggests_the_nearest(self) -> None:
         with pytest.raises(

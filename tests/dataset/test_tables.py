@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
+import random
 import uuid
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,15 @@ def fault_of(frame: object) -> str:
     with pytest.raises(DatasetError) as caught:
         load_frame(frame)
     return str(caught.value)
+
+
+def write(table: pa.Table, path: Path) -> None:
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+        return
+    opened = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
+    with opened(str(path), table.schema) as writer:
+        writer.write_table(table)
 
 
 class TestValues:
@@ -183,6 +193,42 @@ class TestFiles:
         pq.write_table(pa.table({"id": pa.array([], pa.string())}), tmp_path / "d.parquet")
         with pytest.raises(DatasetError, match=r"d\.parquet: there are no rows"):
             load(tmp_path / "d.parquet")
+
+    @pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows"])
+    def test_a_damaged_file_loads_or_is_refused_and_never_ends_the_process(
+        self, tmp_path: Path, ending: str
+    ) -> None:
+        table = pa.table(
+            {"id": [f"s{n}" for n in range(50)], "l": [[n, 2] for n in range(50)], "s": [{"a": "b"}] * 50}
+        )
+        path = tmp_path / f"d.{ending}"
+        write(table, path)
+        data, chance = path.read_bytes(), random.Random(7)
+        refused = 0
+        for _ in range(60):
+            damaged = bytearray(data)
+            for _ in range(chance.choice((1, 3, 20))):
+                damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+            path.write_bytes(bytes(damaged))
+            try:
+                load(path)
+            except DatasetError:
+                refused += 1
+        assert refused > 20
+
+    def test_a_flipped_bit_under_a_page_checksum_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "d.parquet"
+        pq.write_table(
+            pa.table({"id": ["needle"]}),
+            path,
+            write_page_checksum=True,
+            write_statistics=False,
+            compression="none",
+            use_dictionary=False,
+        )
+        path.write_bytes(path.read_bytes().replace(b"needle", b"noodle", 1))
+        with pytest.raises(DatasetError, match=r"d\.parquet: cannot be read: .*CRC"):
+            load(path)
 
     def test_a_truncated_stream_is_refused(self, tmp_path: Path) -> None:
         table = pa.table({"id": [f"{n:050}" for n in range(1_000)]})
