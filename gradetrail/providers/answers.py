@@ -345,9 +345,13 @@ def _json(file: IO[bytes], shown: str, _: str) -> Iterator[tuple[str, Any]]:
 def _csv(file: IO[bytes], shown: str, kind: str) -> Iterator[tuple[str, Any]]:
     csv.field_size_limit(2**31 - 1)
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    reader = csv.DictReader(text, delimiter="\t" if kind == ".tsv" else ",", restkey=None)
-    for number, row in enumerate(reader, start=1):
-        yield f"{shown} row {number}", row
+    try:
+        reader = csv.DictReader(text, delimiter="\t" if kind == ".tsv" else ",")
+        for number, row in enumerate(reader, start=1):
+            yield f"{shown} row {number}", row
+    finally:
+        # the file is closed by who opened it
+        text.detach()
 
 
 def _parquet(file: IO[bytes], shown: str, _: str) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,8 @@ from hashlib import sha256
 
 from gradetrail.errors import Fault, ProviderError, did_you_mean
 from gradetrail.providers.forms import plain_text
-from gradetrail.providers.mock_rules import answer, arithmetic, options_of, question_of, vocabulary
+from gradetrail.providers.mock_arithmetic import arithmetic
+from gradetrail.providers.mock_rules import answer, options_of, question_of, vocabulary
 from gradetrail.providers.response import Response, Usage, with_repaired_text
 from gradetrail.request import Request
 from gradetrail.spec import Model

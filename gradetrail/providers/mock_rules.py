@@ -10,14 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+")
-_WORDS = (
-    (r"divided by|\u00f7", "/"),
-    (r"multiplied by|times|\u00d7", "*"),
-    (r"plus", "+"),
-    (r"minus|\u2212", "-"),
-)
-_EXPRESSION = re.compile(r"[-(\s]*\d[\d,.]*(?:[\s)]*(?:\*\*|[-+*/x^%])[\s(]*-?[\s(]*\d[\d,.]*\)*)+")
+from gradetrail.providers.mock_arithmetic import MAX_DIGITS, NUMBER, arithmetic, shown, value_of_expression
+
 _OPTION = re.compile(r"(?<![\w])\(?([A-J])[.):]\s+(.+?)(?=\s+\(?[A-J][.):]\s|\n|\Z)")
 _SIGNATURE = re.compile(r"\b([A-Za-z_]\w*)\(([^()]*)\)")
 _LABELLED = re.compile(r"\b([A-Z][\w ]{0,20}):\s*<[^>\n]+>")
@@ -34,6 +28,9 @@ _POSITIVE = frozenset(
 _NEGATIVE = frozenset(
     "awful bad bland boring broke broken disappointing dreadful dull hate hated horrible poor sad "
     "terrible waste worst".split()
+)
+_EITHER = re.compile(
+    r"\b(positive|negative)\b[\s,/]+(?:\w+[\s,/]+){0,2}?(positive|negative)\b", re.IGNORECASE
 )
 _FACTS = (
     (("closest", "sun"), "mercury"),
@@ -64,9 +61,10 @@ _BODIES = (
 
 def question_of(text: str) -> str:
     """Give the question at the end of a prompt, without examples that stand before it."""
-    blocks = [block for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
+    spaced = re.sub(r"[^\S\n]+", " ", text.strip())
+    blocks = [block for block in re.split(r"\n\s*\n", spaced) if block.strip()]
     if not blocks:
-        return text
+        return ""
     start = len(blocks) - 1
     while start > 0 and _NEEDS_MORE.match(blocks[start].strip()):
         start -= 1
@@ -86,83 +84,6 @@ def options_of(question: str) -> list[tuple[str, str]]:
     found = [(match[1], match[2].split(". ")[0].strip(" .")) for match in _OPTION.finditer(question)]
     in_order = [option for number, option in enumerate(found) if option[0] == chr(ord("A") + number)]
     return in_order if len(in_order) >= 2 else []
-
-
-def arithmetic(question: str) -> str | None:
-    """Evaluate the first expression of two numbers or more; None if there is none."""
-    value = value_of_expression(question)
-    return None if value is None else shown(value)
-
-
-def value_of_expression(question: str) -> Fraction | None:
-    """Give the exact value of the first expression; None if there is none, or none with a value."""
-    text = question
-    for words, sign in _WORDS:
-        text = re.sub(rf"\s*(?:{words})\s*", f" {sign} ", text, flags=re.IGNORECASE)
-    for match in _EXPRESSION.finditer(text):
-        tokens = re.findall(r"\*\*|[-+*/x^%()]|\d[\d,]*(?:\.\d+)?", match[0])
-        while tokens.count("(") > tokens.count(")") and tokens[0] == "(":
-            tokens.pop(0)
-        try:
-            return _Parser(tokens).parse()
-        except (ValueError, ZeroDivisionError):
-            continue
-    return None
-
-
-class _Parser:
-    """Sums of products of powers, by recursive descent."""
-
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self._tokens = list(tokens)
-
-    def parse(self) -> Fraction:
-        value = self._sum()
-        if self._tokens:
-            raise ValueError(self._tokens[0])
-        return value
-
-    def _next(self, *signs: str) -> str | None:
-        return self._tokens.pop(0) if self._tokens and self._tokens[0] in signs else None
-
-    def _sum(self) -> Fraction:
-        value = self._product()
-        while sign := self._next("+", "-"):
-            value = value + self._product() if sign == "+" else value - self._product()
-        return value
-
-    def _product(self) -> Fraction:
-        value = self._power()
-        while sign := self._next("*", "x", "/", "%"):
-            other = self._power()
-            value = value / other if sign == "/" else value % other if sign == "%" else value * other
-        return value
-
-    def _power(self) -> Fraction:
-        value = self._atom()
-        if self._next("**", "^"):
-            exponent = self._power()
-            if exponent.denominator != 1 or abs(exponent) > 64:
-                raise ValueError("exponent")
-            value **= int(exponent)
-        return value
-
-    def _atom(self) -> Fraction:
-        if self._next("-"):
-            return -self._power()
-        if self._next("("):
-            value = self._sum()
-            if not self._next(")"):
-                raise ValueError(")")
-            return value
-        if not self._tokens or not self._tokens[0][0].isdigit():
-            raise ValueError("no number")
-        return Fraction(self._tokens.pop(0).replace(",", ""))
-
-
-def shown(value: Fraction) -> str:
-    """Write a number in plain digits, six decimals at most."""
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6f}".rstrip("0").rstrip(".")
 
 
 def choice(question: str) -> str | None:
@@ -226,9 +147,7 @@ def code(question: str) -> str | None:
 
 def label(question: str) -> str | None:
     """Give a label; None if the question asks for none."""
-    found = re.search(
-        r"\b(positive|negative)\b(?:,|/|\s+or\s+|\s+)+(?:\w+\s+or\s+)?\b(positive|negative)\b", question, re.I
-    )
+    found = _EITHER.search(question)
     if found is None:
         return _one_of_the_labels(question)
     rest = (question[: found.start()] + question[found.end() :]).lower()
@@ -265,7 +184,8 @@ def summary(question: str) -> str | None:
 
 def story(question: str) -> str | None:
     """Combine the numbers of a story; None if it has none."""
-    numbers = [Fraction(text.replace(",", "")) for text in NUMBER.findall(question)]
+    found = [text for text in NUMBER.findall(question) if len(text) <= MAX_DIGITS]
+    numbers = [Fraction(text.replace(",", "")) for text in found]
     if not numbers:
         return None
     if re.search(r"\b(each|every|per|times)\b", question, re.IGNORECASE) and len(numbers) > 1:

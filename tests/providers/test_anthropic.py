@@ -12,6 +12,11 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 OPENAI_TOOL = {"type": "function", "function": {"name": "look", "description": "d", "parameters": SCHEMA}}
 
 
+NO_ROOM = (
+    "models.0.reasoning: the thinking budget of 4000 tokens leaves none of max_tokens 4000 for the answer"
+)
+
+
 def message(**fields: Any) -> dict[str, Any]:
     return {
         "type": "message",
@@ -152,10 +157,7 @@ def test_a_system_message_is_the_system_field_and_tool_results_are_blocks(api: F
         ({"presence_penalty": 1}, "models.0.presence_penalty: anthropic cannot send `presence_penalty`"),
         ({"logprobs": True}, "models.0.logprobs: anthropic cannot send `logprobs`"),
         ({"reasoning": 500}, "models.0.reasoning: a thinking budget of 500 tokens is too small"),
-        (
-            {"reasoning": 4000},
-            "models.0.reasoning: the thinking budget of 4000 tokens leaves none of max_tokens 4000 for the answer",
-        ),
+        ({"reasoning": 4000}, NO_ROOM),
         (
             {"response_format": {"type": "json_object"}},
             "models.0.response_format: anthropic needs a schema in `response_format`",
