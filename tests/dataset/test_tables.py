@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -265,6 +266,11 @@ class TestFrames:
         assert rows(load_frame(frame)) == [
             {"c": "u", "t": "01:02:00", "d": "1.50", "f": 0.1, "w": "2024-01-05T00:00:00"}
         ]
+
+    def test_a_filtered_pandas_frame_is_the_dataset_of_its_rows_and_missing_is_null(self) -> None:
+        frame = pd.DataFrame({"id": ["a", "b", "c"], "n": [1.5, None, 2.5], "q": ["x", None, "z"]})
+        samples = load_frame(frame[frame["id"] != "a"])
+        assert rows(samples) == [{"id": "b", "n": None, "q": None}, {"id": "c", "n": 2.5, "q": "z"}]
 
     def test_row_labels_of_pandas_are_no_column(self) -> None:
         samples = load_frame(pa.table({"id": ["a"], "__index_level_0__": [7]}))
