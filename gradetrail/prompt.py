@@ -7,7 +7,6 @@ or null value is an error, a bare list or object is refused, booleans and number
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from jinja2 import StrictUndefined, TemplateSyntaxError, meta
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from gradetrail.dataset import load_samples, parse_row
+from gradetrail.dataset import json_text, load_samples, parse_row
 from gradetrail.errors import DatasetError, Fault, did_you_mean
 from gradetrail.request import content_id
 from gradetrail.spec import Choices, Dataset, Spec
@@ -73,10 +72,6 @@ def _text(value: Any) -> str:
     return str(_finalize(value))
 
 
-def _tojson(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 @lru_cache(maxsize=1)
 def environment() -> ImmutableSandboxedEnvironment:
     """Give the one sandboxed environment."""
@@ -88,7 +83,7 @@ def environment() -> ImmutableSandboxedEnvironment:
         number=_number,
         strip=lambda value: _text(value).strip(),
         regex_escape=lambda value: re.escape(_text(value)),
-        tojson=_tojson,
+        tojson=json_text,
     )
     env.globals.clear()
     return env
@@ -159,7 +154,7 @@ def target_texts(target: str | Sequence[str] | None, values: Mapping[str, Any]) 
     texts = []
     for item in items:
         if isinstance(item, dict):
-            texts.append(_tojson(item))
+            texts.append(json_text(item))
         else:
             texts.append(_text(item))
     return texts
@@ -197,6 +192,8 @@ class Rendered:
     """What one trial asks."""
 
     messages: list[dict[str, str]]
+    follow_ups: list[str]
+    """User turns after the first, of a scripted conversation; empty for a single call."""
     choice_order: list[int] | None
     """Original index of each option in the order shown; None without choices."""
 
@@ -233,8 +230,7 @@ class Renderer:
         found = [
             syntax_fault(source, self.spec.where("prompts", name), f"prompts.{name}")
             for name, prompt in self.spec.prompts.items()
-            for message in prompt.messages
-            for source in message.values()
+            for source in (*(t for message in prompt.messages for t in message.values()), *prompt.turns)
         ]
         targets = self.spec.target if isinstance(self.spec.target, list) else [self.spec.target]
         found += [syntax_fault(t, self.spec.where("target"), "target") for t in targets if t is not None]
@@ -244,10 +240,12 @@ class Renderer:
         """Hash templates, roles, few-shot content and choice shuffling."""
         spec = self.spec
         content: dict[str, Any] = {
-            "messages": [dict(message) for message in spec.prompts[name].messages],
+            "messages": [dict(message) for message in spec.prompts[name].templates],
             "system": spec.request.system,
             "choices": spec.choices.model_dump(by_alias=True) if spec.choices else None,
         }
+        if spec.prompts[name].turns:
+            content["turns"] = list(spec.prompts[name].turns)
         if spec.few_shot is not None:
             shot = spec.few_shot.model_dump(by_alias=True, exclude={"path"})
             content["few_shot"] = {**shot, "examples": self.examples_id, "target": spec.target}
@@ -285,7 +283,7 @@ class Renderer:
     ) -> Rendered:
         """Render the messages of one trial; `system` stands in where the prompt has no system message."""
         values, order = self.values(row, sample_id, epoch)
-        templates = self.spec.prompts[prompt].messages
+        templates = self.spec.prompts[prompt].templates
         messages = [
             {"role": role, "content": render(source, values)}
             for item in templates
@@ -295,7 +293,8 @@ class Renderer:
             messages = self._with_examples(templates, messages, row, sample_id)
         if system is not None and not any(message["role"] == "system" for message in messages):
             messages.insert(0, {"role": "system", "content": render(system, values)})
-        return Rendered(messages, order)
+        follow_ups = [render(source, values) for source in self.spec.prompts[prompt].turns[1:]]
+        return Rendered(messages, follow_ups, order)
 
     def _with_examples(
         self,

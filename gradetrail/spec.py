@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from gradetrail.errors import Fault, SpecError, did_you_mean
 from gradetrail.scorer_spec import Block, Extract, Scorer
@@ -65,8 +65,21 @@ class Choices(Block):
 class Prompt(Block):
     """Templates of one prompt."""
 
-    messages: tuple[dict[Literal["system", "user", "assistant"], str], ...] = Field(min_length=1)
+    messages: tuple[dict[Literal["system", "user", "assistant"], str], ...] = ()
     """Each a one-key mapping of role to template."""
+    turns: tuple[str, ...] = ()
+    """User turns of a scripted conversation: each is a call whose messages hold the earlier answers."""
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Prompt:
+        if not self.messages and not self.turns:
+            raise ValueError("a prompt needs `messages` or `turns`")
+        return self
+
+    @property
+    def templates(self) -> tuple[dict[Literal["system", "user", "assistant"], str], ...]:
+        """Templates of the messages of the first call."""
+        return (*self.messages, {"user": self.turns[0]}) if self.turns else self.messages
 
 
 class FewShot(Block):
@@ -366,10 +379,6 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
             )
         shown[model.display] = number
         yield from _provider_checks(spec, model, field)
-    if spec.dataset.path is None:
-        yield Fault(
-            "`dataset` names no file", field="dataset.path", fix="write `dataset: data/questions.jsonl`"
-        )
 
 
 def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:

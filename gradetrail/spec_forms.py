@@ -67,6 +67,9 @@ def expand_prompt(value: Any) -> Any:
         rest = {key: item for key, item in value.items() if key not in ("system", "user")}
         system = [{"system": value["system"]}] if value.get("system") is not None else []
         return {"messages": [*system, {"user": value["user"]}], **rest}
+    if isinstance(value, dict) and "turns" in value and value.get("system") is not None:
+        rest = {key: item for key, item in value.items() if key != "system"}
+        return {"messages": [{"system": value["system"]}], **rest}
     return value
 
 

@@ -13,7 +13,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -52,19 +52,36 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """One request to make, and the trials that wait for it."""
+class Turn:
+    """One exact call of a conversation; most have a single turn."""
 
     request: Request
+    messages: bytes
+    """Canonical JSON of its messages."""
+    number: int
+    """From 1."""
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A conversation to have, and the trials that wait for its last answer."""
+
     provider: Provider
     trials: Sequence[dict[str, Any]]
     """Planned columns of each trial with this request_key."""
     canonical: bytes
     """The hashed canonical JSON without messages."""
-    messages: bytes
-    """Canonical JSON of the messages."""
+    turn: Callable[[Sequence[str]], Turn]
+    """Makes the turn that follows these answers."""
+    answers: list[str] = field(default_factory=list)
+    """Answers so far: those stored before, then those that come."""
     keep_raw: bool = False
     keep_logprobs: bool = False
+
+    def next_turn(self) -> Turn:
+        """Give the first turn without an answer."""
+        return self.turn(self.answers)
 
 
 @dataclass(slots=True)
@@ -112,6 +129,8 @@ class Engine:
         self._random = random.Random()
         self._stopping = False
         self._interrupts = 0
+        self._turns: dict[str, asyncio.Future[str | None]] = {}
+        """Turns before the last that were asked here, by request_key: equal ones are paid once."""
 
     async def run(self, work: Iterator[Work]) -> Ending:
         """Work through all requests; return how it ended. Closes nothing that it did not open."""
@@ -146,15 +165,16 @@ class Engine:
 
         def interrupt() -> None:
             self._interrupts += 1
-            self._stopping = True
-            self.ending.status = "interrupted"
-            self.ending.reason = "interrupted by Ctrl-C"
+            self.stop("interrupted", "interrupted by Ctrl-C")
+            self.gate.release_all()
             if self._interrupts > 1:
                 for worker in workers:
                     worker.cancel()
 
-        loop.add_signal_handler(signal.SIGINT, interrupt)
-        return lambda: loop.remove_signal_handler(signal.SIGINT)
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, interrupt)
+        return lambda: [loop.remove_signal_handler(number) for number in signals]
 
     async def _tick(self) -> None:
         synced = time.monotonic()
@@ -175,18 +195,45 @@ class Engine:
             await self._answer(item)
 
     async def _answer(self, work: Work) -> None:
+        """Ask all turns of a conversation that have no answer yet; the last one answers the trials."""
+        while True:
+            turn = work.next_turn()
+            shared = self._turns.get(turn.request.key)
+            if shared is not None and not turn.is_last:
+                text = await shared
+                if text is None:
+                    return
+                work.answers.append(text)
+                continue
+            calls: list[dict[str, Any]] = []
+            if not turn.is_last:
+                shared = self._turns[turn.request.key] = asyncio.get_running_loop().create_future()
+            response = await self._ask(work, turn, calls)
+            if shared is not None:
+                shared.set_result(None if response is None else response.text)
+            if response is None:
+                return
+            if turn.is_last:
+                self._store(work, turn, response, calls)
+                return
+            response_id = response.response_id(turn.request.key)
+            row = _answer_row(self.run_id, work, turn, response, response_id, datetime.now(UTC))
+            self.sink.append(response=row, calls=calls, trials=())
+            work.answers.append(response.text)
+
+    async def _ask(self, work: Work, turn: Turn, calls: list[dict[str, Any]]) -> Response | None:
+        """Make the attempts of one request and note each in `calls`; None if it is given up."""
         retry: Retry | None = None
-        attempts: list[dict[str, Any]] = []
         gate, progress = self.gate, self.progress
         while True:
             await gate.enter()
-            if self._stopping and not attempts:
+            if self._stopping and not calls:
                 gate.leave()
-                return
+                return None
             started_at = datetime.now(UTC)
             started = time.perf_counter()
             try:
-                response = await work.provider.complete(work.request, self.knobs.timeout_s)
+                response = await work.provider.complete(turn.request, self.knobs.timeout_s)
             except ProviderError as error:
                 failure = error
             except BaseException:
@@ -194,24 +241,29 @@ class Engine:
                 raise
             else:
                 latency_ms = (time.perf_counter() - started) * 1000
-                gate.leave()
+                gate.leave(_used(response))
                 gate.succeed()
                 self._watch.succeed()
-                self._store(work, response, attempts, started_at, latency_ms)
-                return
+                progress.n_calls += 1
+                response = with_repaired_text(response)
+                calls.append(self._ended_call(work, turn, response, len(calls) + 1, started_at, latency_ms))
+                return response
             gate.leave()
-            attempts.append(self._failed_call(work, failure, len(attempts) + 1, started_at, started))
+            latency_ms = (time.perf_counter() - started) * 1000
+            calls.append(self._failed_call(work, turn, failure, len(calls) + 1, started_at, latency_ms))
             progress.n_calls += 1
             if failure.error_type in ("rate_limit", "overloaded"):
                 gate.halve()
             if retry is None:
                 retry = Retry(self.knobs.max_retries, self.knobs.retry_for_s, self._random)
-            wait = None
-            if not self._stopping:
-                wait = retry.wait_s(failure, time.monotonic(), any_success=self._watch.any_success)
+            wait = retry.wait_s(failure, time.monotonic(), any_success=self._watch.any_success)
             if wait is None:
-                self._give_up(work, failure, attempts)
-                return
+                self._give_up(work, failure, calls)
+                return None
+            if self._stopping:
+                # it would have been tried again, so it is still owed and no error
+                self.sink.append(response=None, calls=calls, trials=())
+                return None
             progress.retries[failure.error_type] += 1
             if failure.error_type in SHARED:
                 gate.pause(wait)
@@ -219,9 +271,15 @@ class Engine:
                 await asyncio.sleep(wait)
 
     def _failed_call(
-        self, work: Work, error: ProviderError, attempt: int, started_at: datetime, started: float
+        self,
+        work: Work,
+        turn: Turn,
+        error: ProviderError,
+        attempt: int,
+        started_at: datetime,
+        latency_ms: float,
     ) -> dict[str, Any]:
-        call = _call(self.run_id, work, attempt, started_at, (time.perf_counter() - started) * 1000)
+        call = _call(self.run_id, work, turn, attempt, started_at, latency_ms)
         call.update(
             status="error",
             error_type=error.error_type,
@@ -230,77 +288,116 @@ class Engine:
         )
         return call
 
-    def _give_up(self, work: Work, error: ProviderError, attempts: list[dict[str, Any]]) -> None:
-        ended_at = datetime.now(UTC)
+    def _ended_call(
+        self,
+        work: Work,
+        turn: Turn,
+        response: Response,
+        attempt: int,
+        started_at: datetime,
+        latency_ms: float,
+    ) -> dict[str, Any]:
+        usage = response.usage
+        call = _call(self.run_id, work, turn, attempt, started_at, latency_ms)
+        call.update(
+            status="ok",
+            response_id=response.response_id(turn.request.key),
+            billed_usd=usage.billed_usd,
+            served_model=response.served_model,
+            latency_ms=latency_ms if response.latency_ms is None else response.latency_ms,
+            ttft_ms=response.ttft_ms,
+            input_tokens=usage.input_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            output_tokens=usage.output_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+        )
+        self.progress.output_tokens += usage.output_tokens or 0
+        return call
+
+    def _give_up(self, work: Work, error: ProviderError, calls: list[dict[str, Any]]) -> None:
         state = {
-            "run_id": self.run_id, "status": "error", "error_type": error.error_type,
-            "error_message": str(error)[:2000], "is_hit": False, "ended_at": ended_at,
-        }  # fmt: skip
-        self.sink.append(response=None, calls=attempts, trials=[{**trial, **state} for trial in work.trials])
+            "run_id": self.run_id,
+            "status": "error",
+            "error_type": error.error_type,
+            "error_message": str(error)[:2000],
+            "is_hit": False,
+            "ended_at": datetime.now(UTC),
+        }
+        self.sink.append(response=None, calls=calls, trials=[{**trial, **state} for trial in work.trials])
         self.progress.n_done += 1
         self.progress.errors[error.error_type] += 1
         reason = self._watch.fail(error)
         if error.error_type == "connection" and not self._watch.any_success:
             reason = f"the server cannot be reached: {error}"
-        if reason and not self._stopping:
+        if reason:
+            self.stop("aborted", reason)
+
+    def stop(self, status: str, reason: str) -> None:
+        """Start no further call; those in flight end by themselves."""
+        if not self._stopping:
             self._stopping = True
-            self.ending.status, self.ending.reason = "aborted", reason
+            self.ending.status, self.ending.reason = status, reason
 
-    def _store(
-        self,
-        work: Work,
-        response: Response,
-        attempts: list[dict[str, Any]],
-        started_at: datetime,
-        latency_ms: float,
-    ) -> None:
-        response = with_repaired_text(response)
-        request, usage = work.request, response.usage
-        if response.latency_ms is not None:
-            latency_ms = response.latency_ms
-        response_id = response.response_id(request.key)
-        now = datetime.now(UTC)
-        measured = {
-            "served_model": response.served_model,
-            "latency_ms": latency_ms,
-            "ttft_ms": response.ttft_ms,
-            "input_tokens": usage.input_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-            "output_tokens": usage.output_tokens,
-            "reasoning_tokens": usage.reasoning_tokens,
-        }
-        call = _call(self.run_id, work, len(attempts) + 1, started_at, latency_ms)
-        call.update(measured, status="ok", response_id=response_id, billed_usd=usage.billed_usd)
-        answer = _answer_row(self.run_id, work, response, response_id, now)
-        state = {
-            **measured, "run_id": self.run_id, "status": "answered", "is_hit": False, "response_id": response_id,
-            "response_run_id": self.run_id, "stop_reason": response.stop_reason, "token_nll": response.token_nll,
-            "token_count": response.token_count, "confidence": response.confidence, "ended_at": now,
-        }  # fmt: skip
-        self.sink.append(
-            response=answer, calls=[*attempts, call], trials=[{**trial, **state} for trial in work.trials]
+    def _store(self, work: Work, turn: Turn, response: Response, calls: list[dict[str, Any]]) -> None:
+        now, call = datetime.now(UTC), calls[-1]
+        row = _answer_row(self.run_id, work, turn, response, call["response_id"], now)
+        state = {name: call[name] for name in MEASURED}
+        state.update(
+            run_id=self.run_id,
+            status="answered",
+            is_hit=False,
+            request_key=turn.request.key,
+            response_run_id=self.run_id,
+            stop_reason=response.stop_reason,
+            token_nll=response.token_nll,
+            token_count=response.token_count,
+            confidence=response.confidence,
+            ended_at=now,
         )
-        progress = self.progress
-        progress.n_done += 1
-        progress.n_calls += 1
-        progress.output_tokens += usage.output_tokens or 0
+        self.sink.append(response=row, calls=calls, trials=[{**trial, **state} for trial in work.trials])
+        self.progress.n_done += 1
 
 
-def _call(run_id: str, work: Work, attempt: int, started_at: datetime, latency_ms: float) -> dict[str, Any]:
-    request = work.request
+MEASURED = (
+    "response_id", "served_model", "latency_ms", "ttft_ms", "input_tokens", "cache_read_tokens",
+    "cache_write_tokens", "output_tokens", "reasoning_tokens",
+)  # fmt: skip
+"""What a trial takes from the call that answered it."""
+
+
+def _used(response: Response) -> int | None:
+    usage = response.usage
+    counts = (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens)
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _call(
+    run_id: str, work: Work, turn: Turn, attempt: int, started_at: datetime, latency_ms: float
+) -> dict[str, Any]:
+    request = turn.request
     return {
-        "call_id": content_id("gradetrail.call.v1", [run_id, request.key, 1, attempt, started_at.isoformat()]),
-        "run_id": run_id, "request_key": request.key, "provider": request.shape.provider,
-        "model": request.shape.model, "role": "subject", "purpose": "answer", "turn": 1, "attempt": attempt,
-        "started_at": started_at, "latency_ms": latency_ms,
-    }  # fmt: skip
+        "call_id": content_id(
+            "gradetrail.call.v1", [run_id, request.key, turn.number, attempt, started_at.isoformat()]
+        ),
+        "run_id": run_id,
+        "request_key": request.key,
+        "provider": request.shape.provider,
+        "model": request.shape.model,
+        "role": "subject",
+        "purpose": "answer" if turn.is_last else "turn",
+        "turn": turn.number,
+        "attempt": attempt,
+        "started_at": started_at,
+        "latency_ms": latency_ms,
+    }
 
 
 def _answer_row(
-    run_id: str, work: Work, response: Response, response_id: str, now: datetime
+    run_id: str, work: Work, turn: Turn, response: Response, response_id: str, now: datetime
 ) -> dict[str, Any]:
-    request = work.request
+    request = turn.request
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls]
     return {
         "run_id": run_id,
@@ -309,7 +406,7 @@ def _answer_row(
         "provider": request.shape.provider,
         "model": request.shape.model,
         "served_model": response.served_model,
-        "messages": work.messages.decode(),
+        "messages": turn.messages.decode(),
         "request": work.canonical.decode(),
         "text": response.text,
         "reasoning": response.reasoning,
@@ -317,13 +414,15 @@ def _answer_row(
         "stop_reason": response.stop_reason,
         "raw_stop_reason": response.raw_stop_reason,
         "confidence": response.confidence,
-        "logprobs": orjson.dumps(response.logprobs).decode()
-        if work.keep_logprobs and response.logprobs
-        else None,
-        "raw": orjson.dumps(response.raw).decode() if work.keep_raw and response.raw is not None else None,
+        "logprobs": _json(response.logprobs) if work.keep_logprobs else None,
+        "raw": _json(response.raw) if work.keep_raw else None,
         "is_text_repaired": response.is_text_repaired,
         "origin": response.origin,
         "created_at": now,
         "token_nll": response.token_nll,
         "token_count": response.token_count,
     }
+
+
+def _json(value: Any) -> str | None:
+    return orjson.dumps(value).decode() if value is not None else None

@@ -34,7 +34,8 @@ PLANNED = (
     "task", "model", "model_id", "prompt", "sample_id", "sample_hash", "dataset_id", "category", "cluster",
     "epoch", "input_hash", "choice_order", "request_key",
 )  # fmt: skip
-"""Columns of a trial that the plan fixes."""
+"""Columns of a trial that the plan fixes. The request_key of a scripted conversation is that of its last
+turn, which only the earlier answers fix: until then it is the identity of the whole script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,6 @@ class _Builder:
         self.faults: list[Fault] = []
         self.n_faults = 0
         self._keys = [KeyMaker(entrant.shape, entrant.prompt) for entrant in entrants]
-        self._tails = [_input_tail(entrant.shape) for entrant in entrants]
         self._per_epoch = spec.choices is not None and spec.choices.shuffle in ("per_epoch", "rotate")
 
     def build(self) -> pa.Table:
@@ -232,20 +232,34 @@ class _Builder:
                 row = parse_row(content)
                 self._check_sample(row, sample_id, place)
                 for epoch in range(1, self.epochs + 1):
-                    for (index, entrant), (messages, order) in self._rendered(row, sample_id, place, epoch):
-                        tail = self._tails[index]
+                    for (index, entrant), (messages, turns, order) in self._rendered(
+                        row, sample_id, place, epoch
+                    ):
+                        key = self._keys[index].key(messages, epoch, sample_hash, sample_id)
+                        asked = b'{"messages":' + messages + _input_tail(entrant.shape, turns)
                         yield (
-                            spec.name, entrant.model.display, entrant.model_id, entrant.prompt, sample_id, sample_hash,
-                            dataset_id, category, cluster, epoch,
-                            hash_canonical("gradetrail.input.v1", b'{"messages":' + messages + tail), order,
-                            self._keys[index].key(messages, epoch, sample_hash, sample_id), index, position,
-                        )  # fmt: skip
+                            spec.name,
+                            entrant.model.display,
+                            entrant.model_id,
+                            entrant.prompt,
+                            sample_id,
+                            sample_hash,
+                            dataset_id,
+                            category,
+                            cluster,
+                            epoch,
+                            hash_canonical("gradetrail.input.v1", asked),
+                            order,
+                            script_key(key, turns) if turns else key,
+                            index,
+                            position,
+                        )
                 position += 1
 
     def _rendered(
         self, row: dict[str, Any], sample_id: str, place: int, epoch: int
-    ) -> Iterator[tuple[tuple[int, Entrant], tuple[bytes, str | None]]]:
-        done: dict[tuple[str, str | None], tuple[bytes, str | None]] = {}
+    ) -> Iterator[tuple[tuple[int, Entrant], tuple[bytes, tuple[str, ...], str | None]]]:
+        done: dict[tuple[str, str | None], tuple[bytes, tuple[str, ...], str | None]] = {}
         failed: set[str] = set()
         for index, entrant in enumerate(self.entrants):
             if entrant.prompt in failed:
@@ -261,7 +275,7 @@ class _Builder:
                 order = (
                     None if rendered.choice_order is None else canonical_json(rendered.choice_order).decode()
                 )
-                content = (canonical_messages(rendered.messages), order)
+                content = (canonical_messages(rendered.messages), tuple(rendered.follow_ups), order)
                 done[(entrant.prompt, entrant.system)] = content
             yield (index, entrant), content
 
@@ -288,8 +302,14 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _input_tail(shape: CallShape) -> bytes:
+def script_key(first_key: str, follow_ups: Sequence[str]) -> str:
+    """Identify a scripted conversation by its first request and the turns that follow."""
+    return content_id("gradetrail.script.v1", [first_key, list(follow_ups)])
+
+
+def _input_tail(shape: CallShape, follow_ups: tuple[str, ...]) -> bytes:
     """Encode what follows `messages` in the canonical JSON of an input."""
-    rest = {"response_format": shape.response_format, "tools": shape.tools}
-    tail = canonical_json({key: value for key, value in rest.items() if value is not None})
-    return b"}" if tail == b"{}" else b"," + tail[1:]
+    if not follow_ups and shape.response_format is None and shape.tools is None:
+        return b"}"
+    rest = {"response_format": shape.response_format, "tools": shape.tools, "turns": list(follow_ups) or None}
+    return b"," + canonical_json({key: value for key, value in rest.items() if value is not None})[1:]

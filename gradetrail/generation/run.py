@@ -9,21 +9,20 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.dataset import parse_row
 from gradetrail.errors import Fault, SpecError
+from gradetrail.generation.conversation import Known, Scripts, known_turns, resolved
 from gradetrail.generation.engine import Ending, Engine, Work
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
 from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Plan
 from gradetrail.generation.progress import Progress
 from gradetrail.providers import Provider, check_model, open_provider
-from gradetrail.request import KeyMaker, Request, canonical_messages
 from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
 from gradetrail.warehouse import Warehouse
@@ -59,6 +58,8 @@ class Outstanding:
     """Trials to add or to answer: columns of `trials` plus entrant, sample, is_added, is_first_of_key."""
     differences: tuple[str, ...]
     """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
+    turn_answers: Mapping[str, list[str]] = field(default_factory=dict)
+    """Stored answers to the first turns of scripted conversations, by request_key."""
 
     @property
     def n_hits(self) -> int:
@@ -114,8 +115,12 @@ def _compare(
 
     if present is None:
         present = arrow_schema("trials").empty_table()
-    planned = plan.trials.append_column("ordinal", pa.array(range(plan.trials.num_rows), pa.int64()))
-    con.register("planned", planned)
+    not_before = now if options.refresh else now - options.max_age if options.max_age else None
+    if manifest is not None and manifest.get("refresh"):
+        not_before = datetime.fromisoformat(manifest["started_at"])
+    known = Known() if empty else known_turns(con, plan, not_before)
+    trials = resolved(plan.trials, known)
+    con.register("planned", trials.append_column("ordinal", pa.array(range(trials.num_rows), pa.int64())))
     con.register("present", present)
     differences: tuple[str, ...] = ()
     if manifest is not None:
@@ -125,9 +130,6 @@ def _compare(
             manifest = None
             con.unregister("present")
             con.register("present", present.slice(0, 0))
-    not_before = now if options.refresh else now - options.max_age if options.max_age else None
-    if manifest is not None and manifest.get("refresh"):
-        not_before = datetime.fromisoformat(manifest["started_at"])
     if empty:
         stored = sql.arrow(sql.run_file(con, "generation/no_stored_answers"))
     else:
@@ -137,7 +139,7 @@ def _compare(
     trials = sql.arrow(sql.run_file(con, "generation/planned_trials", {"run_id": run_id, "now": now}))
     for name in ("planned", "present", "stored"):
         con.unregister(name)
-    return Outstanding(run_id or None, manifest, trials, differences)
+    return Outstanding(run_id or None, manifest, trials, differences, known.answers)
 
 
 def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[str]:
@@ -162,7 +164,7 @@ def check_models(plan: Plan, todo: Outstanding) -> None:
     faults: list[Fault] = []
     for number, model in enumerate(plan.spec.models):
         if model.display in asked:
-            faults += check_model(plan.spec, model, plan.spec.where("models", number))
+            faults += check_model(plan.spec, model, f"models.{number}")
     if faults:
         raise SpecError(*faults)
 
@@ -217,7 +219,7 @@ def generate(
             _append_known(writer, rows, todo.trials)
         store.write_manifest(run_id, manifest)
         engine = Engine(run_id, plan.spec.run, gate, writer, progress)
-        ending = _drive(engine, plan, todo.trials) if todo.n_requests else Ending()
+        ending = _drive(engine, plan, todo) if todo.n_requests else Ending()
     manifest["status"], manifest["aborted_reason"] = ending.status, ending.reason
     if ending.status == "complete":
         manifest["status"] = _status_of(root, run_id, manifest)
@@ -302,7 +304,7 @@ def _append_known(writer: Any, rows: pa.Table, todo: pa.Table) -> None:
             writer.append(response=None, calls=(), trials=[{k: v for k, v in trial.items() if v is not None}])
 
 
-def _drive(engine: Engine, plan: Plan, trials: pa.Table) -> Ending:
+def _drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
     """Run the engine to its end, on a thread of its own where a loop is running already (notebooks)."""
 
     async def main() -> Ending:
@@ -315,7 +317,7 @@ def _drive(engine: Engine, plan: Plan, trials: pa.Table) -> Ending:
                         plan.spec, entrant.model, entrant.shape,
                         concurrency=engine.gate.ceiling, timeout_s=engine.knobs.timeout_s,
                     )  # fmt: skip
-            return await engine.run(_work(plan, trials, providers))
+            return await engine.run(_work(plan, todo, providers))
         finally:
             for provider in providers.values():
                 await provider.close()
@@ -340,35 +342,25 @@ def _drive(engine: Engine, plan: Plan, trials: pa.Table) -> Ending:
     return outcome[0]
 
 
-def _work(plan: Plan, trials: pa.Table, providers: Mapping[str, Provider]) -> Iterator[Work]:
+def _work(plan: Plan, todo: Outstanding, providers: Mapping[str, Provider]) -> Iterator[Work]:
     """Yield the requests to make in plan order, rendered as they are needed."""
     import pyarrow.compute as pc
 
-    pending = trials.filter(pc.field("status") == "pending").select(
-        [*PLANNED, "entrant", "sample", "is_first_of_key"]
-    )
+    columns = [*PLANNED, "entrant", "sample", "is_first_of_key"]
+    pending = _with_status(todo.trials, "pending").select(columns)
     sharing: dict[str, list[dict[str, Any]]] = {}
     for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
         sharing.setdefault(row["request_key"], []).append(_planned(row))
-    content = plan.samples.selected.column("content")
-    makers = [KeyMaker(entrant.shape, entrant.prompt) for entrant in plan.entrants]
+    scripts = Scripts(plan)
     for batch in pending.filter(pc.field("is_first_of_key")).to_batches(max_chunksize=500):
         for row in batch.to_pylist():
-            entrant, maker = plan.entrants[row["entrant"]], makers[row["entrant"]]
-            sample = parse_row(content[row["sample"]].as_py())
-            epoch, key = row["epoch"], row["request_key"]
-            sample_id, sample_hash = row["sample_id"], row["sample_hash"]
-            messages = plan.renderer.render(entrant.prompt, sample, sample_id, epoch, entrant.system).messages
-            request = Request(
-                entrant.shape, messages, epoch, key, sample_id,
-                sample if entrant.shape.sees_sample else None, sample_hash, entrant.prompt,
-            )  # fmt: skip
+            entrant = plan.entrants[row["entrant"]]
             yield Work(
-                request=request,
                 provider=providers[entrant.model.display],
-                trials=[_planned(row), *sharing.get(key, ())],
-                canonical=maker.without_messages(epoch, sample_hash, sample_id),
-                messages=canonical_messages(messages),
+                trials=[_planned(row), *sharing.get(row["request_key"], ())],
+                canonical=scripts.canonical(row),
+                turn=scripts.turns(row),
+                answers=list(todo.turn_answers.get(row["request_key"], ())),
                 keep_raw=bool(plan.spec.option(entrant.model, "keep_raw")),
                 keep_logprobs=bool(entrant.shape.params.get("logprobs")),
             )
@@ -376,9 +368,3 @@ def _work(plan: Plan, trials: pa.Table, providers: Mapping[str, Provider]) -> It
 
 def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in PLANNED if row[name] is not None}
-
-
-def describe(differences: Sequence[str]) -> str:
-    """Say why a new run was made instead of going on with the newest."""
-    lines = "\n".join(f"  {line}" for line in differences)
-    return f"the plan differs from the newest run, so a new run was made (answers that still fit were kept):\n{lines}"

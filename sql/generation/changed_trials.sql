@@ -20,6 +20,7 @@ inner join present
     and planned.sample_id = present.sample_id
     and planned.epoch = present.epoch
 where
-    planned.request_key <> present.request_key
+    planned.input_hash <> present.input_hash
+    or planned.model_id <> present.model_id
     or planned.sample_hash <> present.sample_hash
 order by planned.ordinal asc

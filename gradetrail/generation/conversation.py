@@ -1,0 +1,107 @@
+"""What is asked next in a conversation, and how much of a scripted one is answered already.
+
+Invariant: each turn is an ordinary request whose messages hold the earlier answers, so that a stored
+answer serves it whichever conversation brought it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.dataset import parse_row
+from gradetrail.generation.engine import Turn
+from gradetrail.request import KeyMaker, Request, canonical_messages
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from gradetrail.generation.plan import Plan
+
+
+class Scripts:
+    """Makes the turns of a plan's trials."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._makers = [KeyMaker(entrant.shape, entrant.prompt) for entrant in plan.entrants]
+        self._content = plan.samples.selected.column("content")
+
+    def canonical(self, row: Mapping[str, Any]) -> bytes:
+        """Give the hashed canonical request of a trial without messages."""
+        maker = self._makers[row["entrant"]]
+        return maker.without_messages(row["epoch"], row["sample_hash"], row["sample_id"])
+
+    def turns(self, row: Mapping[str, Any]) -> Callable[[Sequence[str]], Turn]:
+        """Render a trial's conversation; the result makes the turn that follows given answers."""
+        plan, maker = self.plan, self._makers[row["entrant"]]
+        entrant, epoch = plan.entrants[row["entrant"]], row["epoch"]
+        sample_id, sample_hash = row["sample_id"], row["sample_hash"]
+        sample = parse_row(str(self._content[row["sample"]].as_py()))
+        rendered = plan.renderer.render(entrant.prompt, sample, sample_id, epoch, entrant.system)
+        single_key = None if rendered.follow_ups else row["request_key"]
+
+        def turn(answers: Sequence[str]) -> Turn:
+            messages: list[dict[str, str]] = list(rendered.messages)
+            for answer, question in zip(answers, rendered.follow_ups, strict=False):
+                messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
+            encoded = canonical_messages(messages)
+            key = single_key or maker.key(encoded, epoch, sample_hash, sample_id)
+            seen = sample if entrant.shape.sees_sample else None
+            request = Request(
+                entrant.shape, messages, epoch, key, sample_id, seen, sample_hash, entrant.prompt
+            )
+            return Turn(request, encoded, len(answers) + 1, len(answers) == len(rendered.follow_ups))
+
+        return turn
+
+
+@dataclass(slots=True)
+class Known:
+    """How far scripted conversations have come, from stored answers."""
+
+    last_keys: dict[str, str] = field(default_factory=dict)
+    """Script -> request_key of its last turn, once all earlier turns are answered."""
+    answers: dict[str, list[str]] = field(default_factory=dict)
+    """Script -> answers to its first turns."""
+
+
+def known_turns(con: duckdb.DuckDBPyConnection, plan: Plan, not_before: object) -> Known:
+    """Follow every scripted conversation of a plan through the stored answers, turn by turn."""
+    known = Known()
+    scripted = {name for name, prompt in plan.spec.prompts.items() if len(prompt.turns) > 1}
+    if not scripted:
+        return known
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    scripts = Scripts(plan)
+    rows = plan.trials.filter(pc.field("prompt").isin(sorted(scripted))).to_pylist()
+    open_turns = {row["request_key"]: scripts.turns(row) for row in rows}
+    while open_turns:
+        asked = {script: turn(known.answers.setdefault(script, [])) for script, turn in open_turns.items()}
+        known.last_keys.update({s: turn.request.key for s, turn in asked.items() if turn.is_last})
+        asked = {script: turn for script, turn in asked.items() if not turn.is_last}
+        keys = pa.table({"request_key": pa.array([t.request.key for t in asked.values()], pa.string())})
+        con.register("planned_turn", keys)
+        found = dict(sql.run_file(con, "generation/stored_texts", {"not_before": not_before}).fetchall())
+        con.unregister("planned_turn")
+        for script, turn in asked.items():
+            if turn.request.key in found:
+                known.answers[script].append(found[turn.request.key])
+        open_turns = {s: open_turns[s] for s, turn in asked.items() if turn.request.key in found}
+    return known
+
+
+def resolved(trials: pa.Table, known: Known) -> pa.Table:
+    """Put the request_key of the last turn where it is known already."""
+    import pyarrow as pa
+
+    if not known.last_keys:
+        return trials
+    keys = [known.last_keys.get(str(key), str(key)) for key in trials.column("request_key").to_pylist()]
+    place = trials.schema.get_field_index("request_key")
+    return trials.set_column(place, "request_key", pa.array(keys, pa.string()))
