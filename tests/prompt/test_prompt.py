@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradetrail.dataset import parse_row
+from gradetrail.dataset import JsonFloat, parse_row
 from gradetrail.prompt import Renderer, RenderError, render, right_option, shown_order, target_texts, value_of
 from gradetrail.spec import Choices, spec_from
 
@@ -72,8 +72,8 @@ def test_a_template_that_cannot_be_shown_says_which_field(template: str, words: 
         ("{{ a | after('####') | number }}", "1234"),
         ("{{ s | strip }}", "x y"),
         ("{{ r | regex_escape }}", r"3\.5\("),
-        ("{{ l | join(', ') }}", "1, 2"),
-        ("{{ l | tojson }}", "[1, 2]"),
+        ("{{ l | join(', ') }}", "1, 2.50"),
+        ("{{ l | tojson }}", "[1,2.50]"),
         ("{{ neg | number }}", "-3.5"),
     ],
 )
@@ -82,7 +82,7 @@ def test_filters(template: str, expected: str) -> None:
         "a": "2+2=4\n#### 1,234 ",
         "s": " x y\n",
         "r": "3.5(",
-        "l": [1, 2],
+        "l": [1, JsonFloat("2.50")],
         "neg": "it is \u22123.5 degrees",
     }
     assert render(template, row) == expected
