@@ -1,6 +1,7 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -146,3 +147,24 @@ def test_every_query_makes_the_object_that_its_file_is_named_after(layer: str) -
         if (names := made.findall(text_of(path))) != [path.stem]
     }
     assert wrong == {}
+
+
+def test_every_package_that_the_code_imports_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [r for name, extra in project["optional-dependencies"].items() if name != "dev" for r in extra]
+    declared = {requirement_name(r).replace("-", "_") for r in [*project["dependencies"], *extras]}
+    imported = {"pyyaml": "yaml"}
+    known = {imported.get(name, name) for name in declared}
+    found = {
+        f"{named(path)}:{node.lineno}: {top}"
+        for path in tracked("gradetrail/*.py")
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for module in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        )
+        if (top := module.partition(".")[0]) not in known
+        and top not in sys.stdlib_module_names
+        and top != "gradetrail"
+    }
+    assert found == set()
