@@ -14,7 +14,7 @@ from gradetrail.errors import ProviderError
 from gradetrail.providers.failures import classify, error_body
 from gradetrail.providers.forms import chat_response_format, chat_tool_choice, chat_tools, merged, plain_text
 from gradetrail.providers.reply import block, count, dollars, text_or_none
-from gradetrail.providers.response import Response, ToolCall, Usage
+from gradetrail.providers.response import Response, ToolCall, Usage, repaired
 from gradetrail.request import CallShape, Request, params_at
 
 STOP_REASONS = {
@@ -154,18 +154,21 @@ def with_logprobs(response: Response, tokens: Any) -> Response:
         return response
     kept = []
     for token in tokens:
-        item: dict[str, Any] = {"token": token["token"], "logprob": float(token["logprob"])}
-        top = token.get("top_logprobs")
-        if top:
-            item["top_logprobs"] = [
-                {"token": other["token"], "logprob": float(other["logprob"])} for other in top
-            ]
+        item = _token(token)
+        if token.get("top_logprobs"):
+            item["top_logprobs"] = [_token(other) for other in token["top_logprobs"]]
         kept.append(item)
-    total = math.fsum(item["logprob"] for item in kept)
-    finite = math.isfinite(total)
+    values = [item["logprob"] for item in kept if item["logprob"] is not None]
+    is_whole = len(values) == len(kept)
     return replace(
         response,
         logprobs=kept,
-        token_nll=max(0.0, -total) if finite else None,
-        token_count=len(kept) if finite else None,
+        token_nll=max(0.0, -math.fsum(values)) if is_whole else None,
+        token_count=len(kept) if is_whole else None,
     )
+
+
+def _token(token: Mapping[str, Any]) -> dict[str, Any]:
+    """Give text and log-probability of a token; None for minus infinity, which no JSON holds."""
+    value = float(token["logprob"])
+    return {"token": repaired(token["token"])[0], "logprob": value if math.isfinite(value) else None}

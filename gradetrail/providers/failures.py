@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from gradetrail.errors import ProviderError
+from gradetrail.providers.response import repaired
 
 MESSAGE_LIMIT = 500
 """Characters of a provider's message that are kept."""
@@ -110,10 +111,10 @@ class Secrets:
         return f"Secrets({len(self._values)})"
 
     def redact(self, text: str) -> str:
-        """Blank out the values, and whatever looks like a key."""
+        """Blank out the values, and whatever looks like a key; the result is valid Unicode."""
         for value in self._values:
             text = text.replace(value, "[redacted]")
-        return _LIKE_A_KEY.sub("[redacted]", text)
+        return repaired(_LIKE_A_KEY.sub("[redacted]", text))[0]
 
 
 def error_body(body: Any) -> ErrorBody | None:

@@ -16,8 +16,11 @@ from typing import Any
 from gradetrail.errors import ProviderError
 from gradetrail.providers.endpoint import Endpoint
 from gradetrail.providers.failures import Secrets, error_body, failure
-from gradetrail.providers.response import Response, with_repaired_text
+from gradetrail.providers.response import Response, repaired, with_repaired_text
+from gradetrail.request import SAFE_INTEGER
 
+NANODOLLAR = Decimal("1e-9")
+MOST_DOLLARS = Decimal("1e9")
 SHOWN = 200
 """Characters of a strange reply that a message shows."""
 
@@ -76,12 +79,17 @@ def read_answer(
         raise bad_reply(
             f"the reply is not as the API promises ({reason}): {shown}", secrets, status
         ) from None
-    return with_repaired_text(replace(response, raw=body) if endpoint.keep_raw else response)
+    return with_repaired_text(replace(response, raw=_storable(body)) if endpoint.keep_raw else response)
 
 
 def is_success(status: int) -> bool:
     """Tell whether an HTTP status says that all went well."""
     return 200 <= status < 300
+
+
+def _storable(body: Any) -> Any:
+    """Give a body that any file can hold: valid Unicode, and null for NaN and infinity."""
+    return json.loads(repaired(json.dumps(body, ensure_ascii=False))[0], parse_constant=lambda _: None)
 
 
 def bad_reply(message: str, secrets: Secrets, status: int | None) -> ProviderError:
@@ -98,20 +106,20 @@ def count(value: Any) -> int | None:
     """Give a token count; None for anything that is no count."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if not math.isfinite(value) or value < 0 or value != int(value):
+    if not math.isfinite(value) or not 0 <= value <= SAFE_INTEGER or value != int(value):
         return None
     return int(value)
 
 
 def dollars(value: Any) -> Decimal | None:
-    """Give an amount exactly as the server wrote it; None for anything that is no amount."""
+    """Give an amount to the nine decimals that are stored; None for anything that is no amount."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         amount = Decimal(str(value))
     except InvalidOperation:
         return None
-    return amount if amount.is_finite() and amount >= 0 else None
+    return amount.quantize(NANODOLLAR) if amount.is_finite() and 0 <= amount < MOST_DOLLARS else None
 
 
 def text_or_none(value: Any) -> str | None:

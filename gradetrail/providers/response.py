@@ -103,16 +103,24 @@ def repaired(text: str) -> tuple[str, bool]:
 
 
 def with_repaired_text(response: Response) -> Response:
-    """Give the response with valid Unicode in text, reasoning and tool arguments."""
-    text, broken = repaired(response.text)
-    reasoning, broken_reasoning = repaired(response.reasoning or "")
-    calls = tuple(replace(call, arguments=repaired(call.arguments)[0]) for call in response.tool_calls)
-    if not (broken or broken_reasoning or calls != tuple(response.tool_calls)):
+    """Give the response with valid Unicode in everything that the server wrote."""
+    calls = [part for call in response.tool_calls for part in (call.name, call.arguments, call.id)]
+    texts = (response.text, response.reasoning, response.served_model, response.raw_stop_reason, *calls)
+    if not any(text and repaired(text)[1] for text in texts):
         return response
     return replace(
         response,
-        text=text,
-        reasoning=reasoning if response.reasoning is not None else None,
-        tool_calls=calls,
+        text=repaired(response.text)[0],
+        reasoning=_repaired_or_none(response.reasoning),
+        served_model=_repaired_or_none(response.served_model),
+        raw_stop_reason=_repaired_or_none(response.raw_stop_reason),
+        tool_calls=tuple(
+            ToolCall(repaired(call.name)[0], repaired(call.arguments)[0], _repaired_or_none(call.id))
+            for call in response.tool_calls
+        ),
         is_text_repaired=True,
     )
+
+
+def _repaired_or_none(text: str | None) -> str | None:
+    return None if text is None else repaired(text)[0]

@@ -93,7 +93,7 @@ def parse(body: Mapping[str, Any]) -> Response:
             thoughts.extend(part["text"] for part in parts if text_or_none(part.get("text")))
         elif kind in ("function_call", "custom_tool_call"):
             arguments = item.get("arguments", item.get("input"))
-            calls.append(ToolCall(item["name"], arguments or "", text_or_none(item.get("call_id"))))
+            calls.append(ToolCall(str(item["name"]), arguments or "", text_or_none(item.get("call_id"))))
     stop, raw_stop = _stop(body, bool(refusals), bool(calls))
     response = Response(
         text="".join(texts) or "".join(refusals),

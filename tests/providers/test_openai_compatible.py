@@ -1,9 +1,15 @@
 import asyncio
+from dataclasses import asdict
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradetrail.providers import call_shape, open_provider
+from gradetrail.providers.reply import dollars
+from gradetrail.providers.response import Usage
 from gradetrail.request import Request
 from tests.providers.calls import ASKED, Asked, call, failure, faults_of, spec_of
 from tests.servers import FakeApi, Reply
@@ -146,3 +152,33 @@ def test_messages_of_any_mapping_type_can_be_sent(api: FakeApi) -> None:
 
     call(spec_of(model_at(api)), Asked([MappingProxyType(ASKED[0])]))  # type: ignore[list-item]
     assert api.bodies[0]["messages"] == ASKED
+
+
+HALF = "\\ud835"
+HOSTILE = (
+    f'{{"model": "m{HALF}", "n": NaN, "usage": {{"prompt_tokens": 1e300, "cost": 1e40}}, "choices": [{{'
+    f'"finish_reason": "x{HALF}", "logprobs": {{"content": [{{"token": "{HALF}", "logprob": -Infinity}}]}}, '
+    f'"message": {{"content": "a", "tool_calls": [{{"id": "{HALF}", "function": '
+    f'{{"name": "f{HALF}", "arguments": "{HALF}"}}}}]}}}}]}}'
+)
+
+
+def test_a_reply_that_no_file_can_hold_is_mended_everywhere(api: FakeApi) -> None:
+    api.script(Reply(body=HOSTILE))
+    response = call(spec_of(model_at(api, keep_raw=True)))
+    orjson.dumps([asdict(response), response.raw], default=str)
+    response.response_id("key")
+    assert (response.served_model, response.raw_stop_reason) == ("m\ufffd", "x\ufffd")
+    assert response.logprobs == [{"token": "\ufffd", "logprob": None}]
+    assert (response.token_nll, response.usage, response.raw["n"]) == (None, Usage(), None)
+
+
+def test_an_error_message_is_valid_unicode(api: FakeApi) -> None:
+    api.script(Reply(500, '{"error": {"message": "half \\ud835"}}'))
+    assert "half \ufffd" in str(failure(spec_of(model_at(api))))
+
+
+@given(st.floats() | st.integers() | st.text() | st.decimals(allow_nan=True).map(str))
+def test_an_amount_always_fits_its_column(value: Any) -> None:
+    amount = dollars(value)
+    assert amount is None or (0 <= amount < 10**9 and amount.as_tuple().exponent == -9)

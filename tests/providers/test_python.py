@@ -127,6 +127,13 @@ def test_close_is_called_where_there_is_one(tmp_path: Path) -> None:
     assert (tmp_path / "closed").exists()
 
 
+def test_a_failing_close_does_not_lose_the_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    body = "    def generate(self, messages, sample): return 'x'\n    def close(self): 1 / 0"
+    adapter(tmp_path, body)
+    assert call(spec_of(MODEL, tmp_path), ASKED).text == "x"
+    assert "closing adapter.py: ZeroDivisionError: division by zero (adapter.py:5)" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("source", "told"),
     [
