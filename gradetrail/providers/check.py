@@ -6,6 +6,7 @@ Invariant: no call is made; every fault names place, parameter and fix, and all 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradetrail.errors import Fault, GradetrailError
 from gradetrail.providers import anthropic, http, mock, openai, openai_compatible, python, replay
@@ -44,7 +45,11 @@ def check_model(spec: Spec, model: Model, place: str) -> list[Fault]:
         found += python.faults(spec, model, where, place)
     elif model.provider == "http":
         found += http.faults(spec, model, where, place)
-    return found
+    # the line of the parameter itself, where the spec states it
+    return [
+        replace(fault, where=place_of(spec, fault.field)) if fault.where == where else fault
+        for fault in found
+    ]
 
 
 def _parameter_faults(spec: Spec, model: Model, where: str, place: str) -> Iterator[Fault]:

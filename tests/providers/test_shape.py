@@ -234,3 +234,15 @@ def test_importing_the_providers_loads_no_sdk_and_no_arrow() -> None:
     code = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_fault_names_the_line_of_its_parameter(tmp_path: Path) -> None:
+    from gradetrail.providers import check_model
+    from gradetrail.spec import load_spec
+
+    model = "  - model: openai_compatible/m\n    base_url: http://127.0.0.1:1\n    reasoning: 5\n"
+    text = "name: t\ndataset: d.jsonl\nprompt: q\ntarget: x\nscorer: exact\nmodels:\n  - mock/noisy\n"
+    (tmp_path / "s.yaml").write_text(text + model)
+    spec = load_spec(tmp_path / "s.yaml")
+    (fault,) = check_model(spec, spec.models[1], "models.1")
+    assert (fault.where, fault.field) == (f"{tmp_path / 's.yaml'}:10", "models.1.reasoning")
