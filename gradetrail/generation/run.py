@@ -20,7 +20,7 @@ from gradetrail.generation.conversation import Known, Scripts, known_turns, reso
 from gradetrail.generation.engine import Ending, Engine, Work
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
-from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Plan
+from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Entrant, Plan
 from gradetrail.generation.progress import Progress
 from gradetrail.providers import Provider, check_model, open_provider
 from gradetrail.store import Store
@@ -30,6 +30,8 @@ from gradetrail.warehouse import Warehouse
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+    from gradetrail.generation.ray_executor import RayPool
 
 DIFFERENCES_SHOWN = 10
 
@@ -308,19 +310,11 @@ def _drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
     """Run the engine to its end, on a thread of its own where a loop is running already (notebooks)."""
 
     async def main() -> Ending:
-        providers: dict[str, Provider] = {}
+        providers = Providers(plan, engine)
         try:
-            for entrant in plan.entrants:
-                name = entrant.model.display
-                if name not in providers:
-                    providers[name] = open_provider(
-                        plan.spec, entrant.model, entrant.shape,
-                        concurrency=engine.gate.ceiling, timeout_s=engine.knobs.timeout_s,
-                    )  # fmt: skip
             return await engine.run(_work(plan, todo, providers))
         finally:
-            for provider in providers.values():
-                await provider.close()
+            await providers.close()
 
     try:
         asyncio.get_running_loop()
@@ -342,7 +336,42 @@ def _drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
     return outcome[0]
 
 
-def _work(plan: Plan, todo: Outstanding, providers: Mapping[str, Provider]) -> Iterator[Work]:
+class Providers:
+    """The providers of a generation, each opened when the first request of its model comes."""
+
+    def __init__(self, plan: Plan, engine: Engine) -> None:
+        self._plan, self._engine = plan, engine
+        self._open: dict[str, Provider] = {}
+        self._pool: RayPool | None = None
+
+    def of(self, entrant: Entrant) -> Provider:
+        """Give the provider of an entrant's model."""
+        name = entrant.model.display
+        if name not in self._open:
+            self._open[name] = self._make(entrant)
+        return self._open[name]
+
+    def _make(self, entrant: Entrant) -> Provider:
+        spec, knobs, concurrency = self._plan.spec, self._engine.knobs, self._engine.gate.ceiling
+        if knobs.executor == "ray":
+            from gradetrail.generation.ray_executor import RayPool, RayProvider
+
+            if self._pool is None:
+                self._pool = RayPool(spec, workers=knobs.workers, concurrency=concurrency)
+            return RayProvider(self._pool, entrant.model.display)
+        return open_provider(
+            spec, entrant.model, entrant.shape, concurrency=concurrency, timeout_s=knobs.timeout_s
+        )
+
+    async def close(self) -> None:
+        """Let all connections and workers go."""
+        for provider in self._open.values():
+            await provider.close()
+        if self._pool is not None:
+            await self._pool.close()
+
+
+def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]:
     """Yield the requests to make in plan order, rendered as they are needed."""
     import pyarrow.compute as pc
 
@@ -356,7 +385,7 @@ def _work(plan: Plan, todo: Outstanding, providers: Mapping[str, Provider]) -> I
         for row in batch.to_pylist():
             entrant = plan.entrants[row["entrant"]]
             yield Work(
-                provider=providers[entrant.model.display],
+                provider=providers.of(entrant),
                 trials=[_planned(row), *sharing.get(row["request_key"], ())],
                 canonical=scripts.canonical(row),
                 turn=scripts.turns(row),
