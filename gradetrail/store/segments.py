@@ -201,8 +201,11 @@ def row_groups(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    repeated = repeated_text(table) if encoded else []
-    with pq.ParquetFile(path, read_dictionary=repeated, page_checksum_verification=verified) as file:
+    known = pq.read_metadata(path)
+    repeated = sorted(set(repeated_text(table)) & set(known.schema.names)) if encoded else []
+    with pq.ParquetFile(
+        path, metadata=known, read_dictionary=repeated, page_checksum_verification=verified
+    ) as file:
         there = _ids(file.schema_arrow)
         fields = [
             (column, there.get(column.field_id))
@@ -215,7 +218,7 @@ def row_groups(
             arrays = []
             for column, name in fields:
                 kind = arrow_schema(table).field(column.name).type
-                if column.name in repeated:
+                if encoded and column.name in repeated_text(table):
                     kind = pa.dictionary(pa.int32(), pa.string())
                 arrays.append(
                     pa.nulls(group.num_rows, kind) if name is None else group.column(name).cast(kind)

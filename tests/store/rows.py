@@ -102,7 +102,9 @@ def planned(root: Path, n: int, run_id: str = RUN) -> Store:
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
+    con = duckdb.connect()
+    con.execute("set timezone = 'UTC'")
+    return con
 
 
 def rows_of(live: Live, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
