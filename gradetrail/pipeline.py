@@ -53,9 +53,9 @@ def as_spec(spec: SpecLike) -> Spec:
 class Invocation:
     """What one call or command asks for, besides the spec."""
 
-    selection: Selection = Selection()
-    narrowing: Narrowing = Narrowing()
-    options: Options = Options()
+    selection: Selection = field(default_factory=Selection)
+    narrowing: Narrowing = field(default_factory=Narrowing)
+    options: Options = field(default_factory=Options)
     frame: object | None = None
     """A DataFrame in place of the spec's dataset file."""
     observe: Callable[[Progress], None] | None = None
@@ -321,7 +321,7 @@ def preview(target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None
 
 
 def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
-    """The same for every run of every task, by the task's present definitions."""
+    """Compare every run of every task with its task's present definitions; writes nothing."""
     root = warehouse_root(warehouse)
     return _preview(root, _everything(root))
 

@@ -85,7 +85,7 @@ def diff(
     form: FormatOption = Format.table,
     output: OutputOption = None,
 ) -> None:
-    """Compare two runs, models, prompts or scorer versions, sample by sample, with the cause of each change."""
+    """Compare two runs, models, prompts or scorer versions, sample by sample, with causes."""
     from gradetrail.cli.board import diff_summary
 
     with _open(_root(warehouse)) as opened:
@@ -152,23 +152,18 @@ def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, 
 
 
 def _parquet(opened: Warehouse, query: str, params: dict[str, Any], output: Path | None) -> None:
-    import io
-
-    import pyarrow.parquet as pq
-
     from gradetrail.errors import Fault, SelectionError
+    from gradetrail.store.export import parquet_bytes
 
-    table = opened.arrow(query, params)
-    if output is not None:
-        pq.write_table(table, output)
-        return
-    if sys.stdout.isatty():
+    if output is None and sys.stdout.isatty():
         raise SelectionError(
             Fault("Parquet is no text", "--format", fix="redirect stdout or give --output FILE")
         )
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    sys.stdout.buffer.write(buffer.getvalue())
+    data = parquet_bytes(opened.arrow(query, params))
+    if output is not None:
+        output.write_bytes(data)
+    else:
+        sys.stdout.buffer.write(data)
 
 
 def _definition(root: Path, view: str) -> str:

@@ -142,9 +142,8 @@ def _generate(names: Sequence[str], warehouse: Path | None, invocation: Invocati
             say(f"warning: {warning}")
         if done.differences:
             listed = "\n".join(f"  {line}" for line in done.differences)
-            say(
-                f"the plan differs from the newest run, so a new run was made; answers that fit were kept:\n{listed}"
-            )
+            say("the plan differs from the newest run, so a new run was made; answers that fit were kept:")
+            say(listed)
         word = "new run" if done.is_new else "run"
         say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
     return list(zip(specs, runs, strict=False))
@@ -207,9 +206,8 @@ def score(
     for target in targets or ():
         graded += pipeline.score(target, warehouse=root, force=force)
     written = sum(1 for item in graded if item.n_rows)
-    say(
-        f"graded {sum(item.n_rows for item in graded):,} answers of {written} run x scorer; {len(graded) - written} were up to date"
-    )
+    n_rows = sum(item.n_rows for item in graded)
+    say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")
     for task in pipeline.tasks_of(root, [item.run_id for item in graded]):
         print_board(root, task, form, output)
 

@@ -11,6 +11,13 @@ import typer
 from gradetrail.cli.options import WarehouseOption
 from gradetrail.cli.output import Format, say
 
+NEXT_STEPS = """
+Now edit `extract` or `scorers` in {spec}, then:
+  gradetrail score {spec} --preview    which grades would flip
+  gradetrail score {spec}              grade again, without a model
+  gradetrail diff --scorer strict~1,strict            what flipped
+  gradetrail sql "select model, count(*) filter (where is_pass) from graded group by all\""""
+
 
 def spec_folder() -> Path:
     """Find the specs that ship with gradetrail: in the wheel, or in a checkout."""
@@ -41,13 +48,7 @@ def demo(warehouse: WarehouseOption = None) -> None:
         done = pipeline.run(spec, warehouse=root, invocation=pipeline.Invocation(observe=observe))
     say(f"{'new run' if done.is_new else 'run'} {done.run_id}: {done.status}, {summary(done.progress)}\n")
     print_board(root, spec.name, Format.table)
-    say(
-        f"\nNow edit `extract` or `scorers` in {folder}/gsm8k.yaml, then:\n"
-        f"  gradetrail score {folder}/gsm8k.yaml --preview     which grades would flip\n"
-        f"  gradetrail score {folder}/gsm8k.yaml               grade again, without a model\n"
-        "  gradetrail diff --scorer strict~1,strict           what flipped\n"
-        '  gradetrail sql "select model, count(*) filter (where is_pass) from graded group by all"'
-    )
+    say(NEXT_STEPS.format(spec=f"{folder}/gsm8k.yaml"))
 
 
 def init(

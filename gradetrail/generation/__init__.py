@@ -1,1 +1,1 @@
-""""""
+"""Plans the calls of a spec and makes them; knows nothing of scorers."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.dataset import parse_row
-from gradetrail.generation.engine import Turn
+from gradetrail.generation.work import Turn
 from gradetrail.request import KeyMaker, Request, canonical_messages
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Scripts:
 
     def canonical(self, row: Mapping[str, Any]) -> bytes:
         """Give the hashed canonical request of a trial without messages."""
-        maker = self._makers[row["entrant"]]
+        maker: KeyMaker = self._makers[row["entrant"]]
         return maker.without_messages(row["epoch"], row["sample_hash"], row["sample_id"])
 
     def turns(self, row: Mapping[str, Any]) -> Callable[[Sequence[str]], Turn]:

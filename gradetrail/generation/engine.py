@@ -13,20 +13,18 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-import orjson
-
 from gradetrail.errors import ProviderError
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.progress import Progress
+from gradetrail.generation.records import MEASURED, call_row, response_row, used_tokens
 from gradetrail.generation.retry import FINAL, SHARED, Retry
-from gradetrail.providers import Provider
+from gradetrail.generation.work import Turn, Work
 from gradetrail.providers.response import Response, with_repaired_text
-from gradetrail.request import Request, content_id
 from gradetrail.spec import RunKnobs
 
 FLUSH_EVERY_S = 0.05
@@ -46,42 +44,17 @@ class Sink(Protocol):
         response: Mapping[str, Any] | None,
         calls: Sequence[Mapping[str, Any]],
         trials: Sequence[Mapping[str, Any]],
-    ) -> None: ...
-    def flush(self) -> None: ...
-    def sync(self) -> None: ...
+    ) -> None:
+        """Take one ended request."""
+        ...
 
+    def flush(self) -> None:
+        """Hand to the operating system what was taken so far."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One exact call of a conversation; most have a single turn."""
-
-    request: Request
-    messages: bytes
-    """Canonical JSON of its messages."""
-    number: int
-    """From 1."""
-    is_last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A conversation to have, and the trials that wait for its last answer."""
-
-    provider: Provider
-    trials: Sequence[dict[str, Any]]
-    """Planned columns of each trial with this request_key."""
-    canonical: bytes
-    """The hashed canonical JSON without messages."""
-    turn: Callable[[Sequence[str]], Turn]
-    """Makes the turn that follows these answers."""
-    answers: list[str] = field(default_factory=list)
-    """Answers so far: those stored before, then those that come."""
-    keep_raw: bool = False
-    keep_logprobs: bool = False
-
-    def next_turn(self) -> Turn:
-        """Give the first turn without an answer."""
-        return self.turn(self.answers)
+    def sync(self) -> None:
+        """Have it on disk."""
+        ...
 
 
 @dataclass(slots=True)
@@ -93,6 +66,7 @@ class FailFast:
     in_a_row: int = 0
 
     def succeed(self) -> None:
+        """Count an answer."""
         self.any_success = True
         self.in_a_row = 0
 
@@ -217,7 +191,7 @@ class Engine:
                 self._store(work, turn, response, calls)
                 return
             response_id = response.response_id(turn.request.key)
-            row = _answer_row(self.run_id, work, turn, response, response_id, datetime.now(UTC))
+            row = response_row(self.run_id, work, turn, response, response_id, datetime.now(UTC))
             self.sink.append(response=row, calls=calls, trials=())
             work.answers.append(response.text)
 
@@ -241,7 +215,7 @@ class Engine:
                 raise
             else:
                 latency_ms = (time.perf_counter() - started) * 1000
-                gate.leave(_used(response))
+                gate.leave(used_tokens(response))
                 gate.succeed()
                 self._watch.succeed()
                 progress.n_calls += 1
@@ -279,7 +253,7 @@ class Engine:
         started_at: datetime,
         latency_ms: float,
     ) -> dict[str, Any]:
-        call = _call(self.run_id, work, turn, attempt, started_at, latency_ms)
+        call = call_row(self.run_id, turn, attempt, started_at, latency_ms)
         call.update(
             status="error",
             error_type=error.error_type,
@@ -298,7 +272,7 @@ class Engine:
         latency_ms: float,
     ) -> dict[str, Any]:
         usage = response.usage
-        call = _call(self.run_id, work, turn, attempt, started_at, latency_ms)
+        call = call_row(self.run_id, turn, attempt, started_at, latency_ms)
         call.update(
             status="ok",
             response_id=response.response_id(turn.request.key),
@@ -341,7 +315,7 @@ class Engine:
 
     def _store(self, work: Work, turn: Turn, response: Response, calls: list[dict[str, Any]]) -> None:
         now, call = datetime.now(UTC), calls[-1]
-        row = _answer_row(self.run_id, work, turn, response, call["response_id"], now)
+        row = response_row(self.run_id, work, turn, response, call["response_id"], now)
         state = {name: call[name] for name in MEASURED}
         state.update(
             run_id=self.run_id,
@@ -357,72 +331,3 @@ class Engine:
         )
         self.sink.append(response=row, calls=calls, trials=[{**trial, **state} for trial in work.trials])
         self.progress.n_done += 1
-
-
-MEASURED = (
-    "response_id", "served_model", "latency_ms", "ttft_ms", "input_tokens", "cache_read_tokens",
-    "cache_write_tokens", "output_tokens", "reasoning_tokens",
-)  # fmt: skip
-"""What a trial takes from the call that answered it."""
-
-
-def _used(response: Response) -> int | None:
-    usage = response.usage
-    counts = (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens)
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
-
-
-def _call(
-    run_id: str, work: Work, turn: Turn, attempt: int, started_at: datetime, latency_ms: float
-) -> dict[str, Any]:
-    request = turn.request
-    return {
-        "call_id": content_id(
-            "gradetrail.call.v1", [run_id, request.key, turn.number, attempt, started_at.isoformat()]
-        ),
-        "run_id": run_id,
-        "request_key": request.key,
-        "provider": request.shape.provider,
-        "model": request.shape.model,
-        "role": "subject",
-        "purpose": "answer" if turn.is_last else "turn",
-        "turn": turn.number,
-        "attempt": attempt,
-        "started_at": started_at,
-        "latency_ms": latency_ms,
-    }
-
-
-def _answer_row(
-    run_id: str, work: Work, turn: Turn, response: Response, response_id: str, now: datetime
-) -> dict[str, Any]:
-    request = turn.request
-    calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls]
-    return {
-        "run_id": run_id,
-        "response_id": response_id,
-        "request_key": request.key,
-        "provider": request.shape.provider,
-        "model": request.shape.model,
-        "served_model": response.served_model,
-        "messages": turn.messages.decode(),
-        "request": work.canonical.decode(),
-        "text": response.text,
-        "reasoning": response.reasoning,
-        "tool_calls": orjson.dumps(calls).decode() if calls else None,
-        "stop_reason": response.stop_reason,
-        "raw_stop_reason": response.raw_stop_reason,
-        "confidence": response.confidence,
-        "logprobs": _json(response.logprobs) if work.keep_logprobs else None,
-        "raw": _json(response.raw) if work.keep_raw else None,
-        "is_text_repaired": response.is_text_repaired,
-        "origin": response.origin,
-        "created_at": now,
-        "token_nll": response.token_nll,
-        "token_count": response.token_count,
-    }
-
-
-def _json(value: Any) -> str | None:
-    return orjson.dumps(value).decode() if value is not None else None

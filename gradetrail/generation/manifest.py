@@ -131,20 +131,17 @@ def versions() -> dict[str, str]:
 def git_state(folder: Path) -> dict[str, Any] | None:
     """Give {sha, is_dirty} of the checkout that holds the spec; None if it is in none."""
     try:
-        where = ["git", "-C", str(folder.resolve())]
-        sha = subprocess.run(
-            [*where, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
-        )
-        dirty = subprocess.run(
-            [*where, "status", "--porcelain", "--untracked-files=no"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        )
+        sha = _git(folder, "rev-parse", "HEAD")
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return None
-    return {"sha": sha.stdout.strip(), "is_dirty": bool(dirty.stdout.strip())}
+    return {"sha": sha, "is_dirty": bool(changed)}
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder.resolve()), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 - fixed words
+    return done.stdout.strip()
 
 
 def named_files(spec: Spec) -> Iterator[tuple[str, str]]:

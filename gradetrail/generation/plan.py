@@ -167,11 +167,11 @@ def make_plan(
         selection=selection,
         epochs=epochs,
         renderer=renderer,
-        warnings=(*samples.warnings, *_warnings(spec, entrants, epochs)),
+        warnings=(*samples.warnings, *_warnings(entrants, epochs)),
     )
 
 
-def _warnings(spec: Spec, entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:
+def _warnings(entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:
     if epochs > 1:
         for name in sorted({e.model.display for e in entrants if e.shape.params.get("temperature") == 0}):
             yield f"{name}: {epochs} epochs at temperature 0 will give nearly the same answer each time"

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from gradetrail.errors import DependencyError, Fault, ProviderError
 from gradetrail.providers import Provider, call_shape, open_provider
@@ -80,21 +80,22 @@ class RayPool:
                 address=address, log_to_driver=False, include_dashboard=False, configure_logging=False,
                 num_cpus=None if address else workers,
             )  # fmt: skip
-        count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        count = workers or max(1, int(cast(Any, ray).cluster_resources().get("CPU", 1)))
         self._arguments = (
             spec.model_dump(mode="json", by_alias=True, exclude_unset=True),
             str(spec.base.resolve()),
             environment_of(spec),
             max(1, -(-concurrency // count)),
         )
-        # a worker waits for servers most of its time, so it takes no whole core
-        self._class = ray.remote(num_cpus=0, max_concurrency=max(1, concurrency), max_restarts=0)(Asker)
+        self._concurrency = concurrency
+        self._class: Any = ray.remote(Asker)
         self._actors: list[Any] = [self._start() for _ in range(count)]
         self._turn = itertools.cycle(range(count))
         self.deaths = 0
 
     def _start(self) -> Any:
-        return self._class.options(scheduling_strategy="SPREAD").remote(*self._arguments)
+        options = {"num_cpus": 0, "max_restarts": 0, "max_concurrency": self._concurrency}
+        return self._class.options(scheduling_strategy="SPREAD", **options).remote(*self._arguments)
 
     def pids(self) -> list[int]:
         """Give the process ids of the workers."""

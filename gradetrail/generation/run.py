@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from gradetrail import sql
 from gradetrail.errors import Fault, SpecError
 from gradetrail.generation.conversation import Known, Scripts, known_turns, resolved
-from gradetrail.generation.engine import Ending, Engine, Work
+from gradetrail.generation.engine import Ending, Engine
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
 from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Entrant, Plan
 from gradetrail.generation.progress import Progress
+from gradetrail.generation.work import Work
 from gradetrail.providers import Provider, check_model, open_provider
 from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
@@ -153,7 +154,7 @@ def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[s
             for part, old, new in zip(parts, pairs[::2], pairs[1::2], strict=True)
             if old is not None
         ]
-        yield f"{model} / {prompt} / sample {sample_id} / epoch {epoch}: {', '.join(changes) or 'request changed'}"
+        yield f"{model} / {prompt} / sample {sample_id} / epoch {epoch}: {', '.join(changes)}"
     if len(rows) > DIFFERENCES_SHOWN:
         yield f"and {len(rows) - DIFFERENCES_SHOWN:,} more of {n_trials:,} trials"
 
@@ -268,7 +269,7 @@ def _manifest(
 
 
 def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
-    """A run is complete when none of its trials is pending or skipped."""
+    """Say how far a run is: complete when none of its trials is pending or skipped."""
     with Warehouse(root) as warehouse:
         rows = sql.run_file(warehouse.connection(), "generation/owed_trials", {"run_id": run_id}).fetchall()
     owed = int(rows[0][0])

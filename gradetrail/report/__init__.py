@@ -1,1 +1,1 @@
-""""""
+"""Pages made from views; no arithmetic here."""

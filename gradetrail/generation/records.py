@@ -1,0 +1,83 @@
+"""The rows that calls and answers become; columns of the stored tables `calls` and `responses`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from gradetrail.generation.work import Turn, Work
+from gradetrail.providers.response import Response
+from gradetrail.request import content_id
+
+MEASURED = (
+    "response_id", "served_model", "latency_ms", "ttft_ms", "input_tokens", "cache_read_tokens",
+    "cache_write_tokens", "output_tokens", "reasoning_tokens",
+)  # fmt: skip
+"""What a trial takes from the call that answered it."""
+
+
+def used_tokens(response: Response) -> int | None:
+    """Sum the tokens of a call; None if the provider gave no number."""
+    usage = response.usage
+    counts = (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens)
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def call_row(
+    run_id: str, turn: Turn, attempt: int, started_at: datetime, latency_ms: float
+) -> dict[str, Any]:
+    """Give what is the same in the row of every attempt, failed or not."""
+    request = turn.request
+    return {
+        "call_id": content_id(
+            "gradetrail.call.v1", [run_id, request.key, turn.number, attempt, started_at.isoformat()]
+        ),
+        "run_id": run_id,
+        "request_key": request.key,
+        "provider": request.shape.provider,
+        "model": request.shape.model,
+        "role": "subject",
+        "purpose": "answer" if turn.is_last else "turn",
+        "turn": turn.number,
+        "attempt": attempt,
+        "started_at": started_at,
+        "latency_ms": latency_ms,
+    }
+
+
+def response_row(
+    run_id: str, work: Work, turn: Turn, response: Response, response_id: str, now: datetime
+) -> dict[str, Any]:
+    """Give the row of an answer."""
+    request = turn.request
+    calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls]
+    return {
+        "run_id": run_id,
+        "response_id": response_id,
+        "request_key": request.key,
+        "provider": request.shape.provider,
+        "model": request.shape.model,
+        "served_model": response.served_model,
+        "messages": turn.messages.decode(),
+        "request": work.canonical.decode(),
+        "text": response.text,
+        "reasoning": response.reasoning,
+        "tool_calls": orjson.dumps(calls).decode() if calls else None,
+        "stop_reason": response.stop_reason,
+        "raw_stop_reason": response.raw_stop_reason,
+        "confidence": response.confidence,
+        "logprobs": _json(response.logprobs) if work.keep_logprobs else None,
+        "raw": _json(response.raw) if work.keep_raw else None,
+        "is_text_repaired": response.is_text_repaired,
+        "origin": response.origin,
+        "created_at": now,
+        "token_nll": response.token_nll,
+        "token_count": response.token_count,
+    }
+
+
+def _json(value: Any) -> str | None:
+    return orjson.dumps(value).decode() if value is not None else None

@@ -1,0 +1,43 @@
+"""One conversation to have: what to ask next, and which trials wait for the last answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradetrail.providers import Provider
+from gradetrail.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exact call of a conversation; most have a single turn."""
+
+    request: Request
+    messages: bytes
+    """Canonical JSON of its messages."""
+    number: int
+    """From 1."""
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A conversation to have, and the trials that wait for its last answer."""
+
+    provider: Provider
+    trials: Sequence[dict[str, Any]]
+    """Planned columns of each trial with this request_key."""
+    canonical: bytes
+    """The hashed canonical JSON without messages."""
+    turn: Callable[[Sequence[str]], Turn]
+    """Makes the turn that follows these answers."""
+    answers: list[str] = field(default_factory=list)
+    """Answers so far: those stored before, then those that come."""
+    keep_raw: bool = False
+    keep_logprobs: bool = False
+
+    def next_turn(self) -> Turn:
+        """Give the first turn without an answer."""
+        return self.turn(self.answers)
