@@ -220,11 +220,11 @@ class Engine:
                 self._watch.succeed()
                 progress.n_calls += 1
                 response = with_repaired_text(response)
-                calls.append(self._ended_call(work, turn, response, len(calls) + 1, started_at, latency_ms))
+                calls.append(self._ended_call(turn, response, len(calls) + 1, started_at, latency_ms))
                 return response
             gate.leave()
             latency_ms = (time.perf_counter() - started) * 1000
-            calls.append(self._failed_call(work, turn, failure, len(calls) + 1, started_at, latency_ms))
+            calls.append(self._failed_call(turn, failure, len(calls) + 1, started_at, latency_ms))
             progress.n_calls += 1
             if failure.error_type in ("rate_limit", "overloaded"):
                 gate.halve()
@@ -246,7 +246,6 @@ class Engine:
 
     def _failed_call(
         self,
-        work: Work,
         turn: Turn,
         error: ProviderError,
         attempt: int,
@@ -264,7 +263,6 @@ class Engine:
 
     def _ended_call(
         self,
-        work: Work,
         turn: Turn,
         response: Response,
         attempt: int,
