@@ -9,6 +9,7 @@
     ├── SelectionError                  a name, id or filter that matches nothing
     ├── QueryError                      SQL that DuckDB refused: file and line, or the query's text
     ├── DependencyError                 an extra is not installed; names the extra
+    ├── VerdictError            exit 1  the answer to the question asked is no
     ├── UnusableError           exit 3  a result exists but must not be used (incomplete, aborted)
     └── InterruptError          exit 130  Ctrl-C; says how to go on
     ProviderError                       one call failed; becomes a row, never an exit code
@@ -84,6 +85,12 @@ class QueryError(GradetrailError):
 
 class DependencyError(GradetrailError):
     """An optional package is not installed."""
+
+
+class VerdictError(GradetrailError):
+    """The answer to the question asked is no: a gate failed, a condition does not hold."""
+
+    exit_code = 1
 
 
 class UnusableError(GradetrailError):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradetrail.cli.options import WarehouseOption
+from gradetrail.cli.options import FormatOption, WarehouseOption
 from gradetrail.cli.output import Format, say
+
+if TYPE_CHECKING:
+    from gradetrail.pipeline import Run
 
 NEXT_STEPS = """
 Now edit `extract` or `scorers` in {spec}, then:
@@ -32,23 +36,62 @@ def spec_folder() -> Path:
     )
 
 
-def demo(warehouse: WarehouseOption = None) -> None:
-    """Grade four real models on the 1,319 GSM8K test questions, offline, from recorded answers."""
+class Demo(StrEnum):
+    """Demos that ship with gradetrail."""
+
+    gsm8k = "gsm8k"
+    ten_tasks = "ten_tasks"
+
+
+def demo(
+    name: Annotated[Demo, typer.Argument(help="Which demo.")] = Demo.gsm8k,
+    warehouse: WarehouseOption = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """Grade four real models on the 1,319 GSM8K test questions, offline, from recorded answers.
+
+    `ten_tasks` instead grades three built-in models on ten small tasks; `--format json` then also gives
+    pairs, calibration and perplexity, and the exit code is 1 unless `rule_based` comes first.
+    """
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
     from gradetrail.cli.progress import shown_progress, summary
 
-    folder = Path("specs/gsm8k")
-    if not (folder / "gsm8k.yaml").exists():
-        shutil.copytree(spec_folder() / "gsm8k", folder, dirs_exist_ok=True)
+    folder = Path("specs") / name.value
+    path = folder / f"{name.value}.yaml"
+    if not path.exists():
+        shutil.copytree(spec_folder() / name.value, folder, dirs_exist_ok=True)
         say(f"copied the demo's spec and data to {folder}")
     root = pipeline.warehouse_root(warehouse)
-    spec = pipeline.as_spec(folder / "gsm8k.yaml")
+    spec = pipeline.as_spec(path)
     with shown_progress() as observe:
         done = pipeline.run(spec, warehouse=root, invocation=pipeline.Invocation(observe=observe))
     say(f"{'new run' if done.is_new else 'run'} {done.run_id}: {done.status}, {summary(done.progress)}\n")
-    print_board(root, spec.name, Format.table)
-    say(NEXT_STEPS.format(spec=f"{folder}/gsm8k.yaml"))
+    if name is Demo.ten_tasks:
+        _ten_tasks(root, done, form)
+        return
+    print_board(root, spec.name, form)
+    say(NEXT_STEPS.format(spec=path))
+
+
+def _ten_tasks(root: Path, done: Run, form: Format) -> None:
+    """Print the demo's report, and end with 1 unless the model that follows the rules comes first."""
+    import json
+
+    from gradetrail.cli.board import print_board, task_report
+    from gradetrail.errors import Fault, VerdictError
+
+    report = task_report(root, done)
+    if form is Format.json:
+        print(json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False))
+    else:
+        print_board(root, done.task, form)
+    models = [row["model"] for row in report["leaderboard"]]
+    if not models:
+        raise VerdictError(Fault("the leaderboard is empty", "demo ten_tasks"))
+    if models[0] != "rule_based":
+        place = "last" if models[-1] == "rule_based" else "not first"
+        raise VerdictError(Fault(f"rule_based is {place}: {', '.join(models)}", "demo ten_tasks"))
 
 
 def init(
