@@ -18,7 +18,7 @@ from gradetrail.store.folding import Piece, folded, piece_of
 from gradetrail.store.journal import parse
 from gradetrail.store.layout import JOURNAL, PARQUET, Part, parse_part, trial_sources
 from gradetrail.store.schema import JOURNALED, TRIAL_KEY
-from gradetrail.store.segments import conformed, footer_fault, publish, row_groups, writing
+from gradetrail.store.segments import conformed, content_fault, footer_fault, publish, row_groups, writing
 from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def trial_piece(path: Path) -> Piece:
     """Make a piece of a trials file, to be read a row group at a time."""
 
     def batches(columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        return row_groups(path, "trials", columns, encoded=True)
+        # checksums are compared, or damage would be copied into a file whose checksums are right
+        return row_groups(path, "trials", columns, encoded=True, verified=True)
 
     return batches
 
@@ -104,6 +105,8 @@ def fold(storage: LocalStorage, run_id: str) -> bool:
 
     A run with a damaged file is left as it is, so that the damage stays in sight.
     """
+    import pyarrow as pa
+
     while True:
         segments, journals = trial_sources(
             run_parts(storage, "trials", run_id), run_parts(storage, "journal", run_id)
@@ -115,5 +118,10 @@ def fold(storage: LocalStorage, run_id: str) -> bool:
             return False
         whole = Part(run_id, segments[-1].number, is_fold=True)
         pieces = [trial_piece(storage.path(name)) for name in names]
-        if storage.create(whole.segment("trials"), writing("trials", folded(pieces, TRIAL_KEY))):
-            return True
+        try:
+            if storage.create(whole.segment("trials"), writing("trials", folded(pieces, TRIAL_KEY))):
+                return True
+        except (StoreError, pa.ArrowException):
+            if any(content_fault(storage, "trials", name) for name in names):
+                return False
+            raise

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from gradetrail.errors import Fault, StoreError
+from gradetrail.errors import Fault, StoreError, did_you_mean
 from gradetrail.store.claim import told
 from gradetrail.store.journal import Row
 from gradetrail.store.layout import FORMAT_FILE, Part, ScoreFile, checked, parse_task
 from gradetrail.store.reading import Live, Look
-from gradetrail.store.schema import FORMAT_VERSION
+from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import added
 from gradetrail.store.segments import conformed, publish, read, writing
 from gradetrail.store.storage import TEMPORARY, LocalStorage
@@ -117,6 +117,8 @@ class Store:
 
     def publish(self, table: str, stem: str, rows: pa.Table) -> bool:
         """Publish `<table>/<stem>.parquet`; False if it is there already, which then stays as it is."""
+        if table not in TABLES:
+            raise StoreError(Fault(f"no table `{table}`", fix=did_you_mean(table, TABLES)))
         return publish(self._writing(), table, checked(stem, "file name"), rows)
 
     def publish_samples(self, dataset_id: str, rows: pa.Table) -> None:
