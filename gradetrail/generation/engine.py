@@ -20,9 +20,10 @@ from typing import Any, Protocol
 
 from gradetrail.errors import ProviderError
 from gradetrail.generation.gate import Gate
+from gradetrail.generation.log import RunLog
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.records import MEASURED, call_row, response_row, used_tokens
-from gradetrail.generation.retry import FINAL, SHARED, Retry
+from gradetrail.generation.retry import FINAL, RETRIED, SHARED, Retry
 from gradetrail.generation.work import Turn, Work
 from gradetrail.providers.response import Response, with_repaired_text
 from gradetrail.spec import RunKnobs
@@ -96,8 +97,11 @@ class Ending:
 class Engine:
     """Runs one stream of work through a gate into a sink."""
 
-    def __init__(self, run_id: str, knobs: RunKnobs, gate: Gate, sink: Sink, progress: Progress) -> None:
+    def __init__(
+        self, run_id: str, knobs: RunKnobs, gate: Gate, sink: Sink, progress: Progress, log: RunLog
+    ) -> None:
         self.run_id, self.knobs, self.gate, self.sink, self.progress = run_id, knobs, gate, sink, progress
+        self.log = log
         self.ending = Ending()
         self._watch = FailFast()
         self._random = random.Random()
@@ -129,6 +133,7 @@ class Engine:
                 await ticker
             self.sink.flush()
             self.sink.sync()
+            self.log.flush()
             self.progress.tell()
         return self.ending
 
@@ -155,6 +160,7 @@ class Engine:
         while True:
             await asyncio.sleep(FLUSH_EVERY_S)
             self.sink.flush()
+            self.log.flush()
             if time.monotonic() - synced >= SYNC_EVERY_S:
                 await asyncio.to_thread(self.sink.sync)
                 synced = time.monotonic()
@@ -221,6 +227,7 @@ class Engine:
                 progress.n_calls += 1
                 response = with_repaired_text(response)
                 calls.append(self._ended_call(turn, response, len(calls) + 1, started_at, latency_ms))
+                self._note(calls[-1], "success")
                 return response
             gate.leave()
             latency_ms = (time.perf_counter() - started) * 1000
@@ -232,8 +239,10 @@ class Engine:
                 retry = Retry(self.knobs.max_retries, self.knobs.retry_for_s, self._random)
             wait = retry.wait_s(failure, time.monotonic(), any_success=self._watch.any_success)
             if wait is None:
+                self._note(calls[-1], "retries_exhausted" if failure.error_type in RETRIED else "fatal_error")
                 self._give_up(work, failure, calls)
                 return None
+            self._note(calls[-1], "retrying")
             if self._stopping:
                 # it would have been tried again, so it is still owed and no error
                 self.sink.append(response=None, calls=calls, trials=())
@@ -243,6 +252,20 @@ class Engine:
                 gate.pause(wait)
             else:
                 await asyncio.sleep(wait)
+
+    def _note(self, call: Mapping[str, Any], outcome: str) -> None:
+        self.log.attempt(
+            model=call["model"],
+            request_key=call["request_key"],
+            turn=call["turn"],
+            attempt=call["attempt"],
+            outcome=outcome,
+            latency_ms=call["latency_ms"],
+            input_tokens=call.get("input_tokens"),
+            output_tokens=call.get("output_tokens"),
+            error_type=call.get("error_type"),
+            error=call.get("error_message"),
+        )
 
     def _failed_call(
         self,

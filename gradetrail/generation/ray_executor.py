@@ -15,6 +15,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from gradetrail.errors import DependencyError, Fault, ProviderError
+from gradetrail.generation.log import environment_of
 from gradetrail.providers import Provider, call_shape, open_provider
 from gradetrail.providers.response import Response, ToolCall, Usage
 from gradetrail.request import Request
@@ -154,16 +155,3 @@ class RayProvider:
 
     async def close(self) -> None:
         """Nothing of its own to close."""
-
-
-def environment_of(spec: Spec) -> dict[str, str]:
-    """Collect the environment variables that the models of a spec read: keys and `${NAME}`."""
-    import re
-
-    names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}
-    for model in spec.models:
-        texts = [model.base_url or "", *model.headers.values()]
-        names.update(name for text in texts for name in re.findall(r"\$\{(\w+)\}", text))
-        if model.api_key_env:
-            names.add(model.api_key_env)
-    return {name: os.environ[name] for name in sorted(names) if name in os.environ}

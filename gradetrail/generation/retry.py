@@ -17,6 +17,7 @@ SHARED = frozenset({"rate_limit", "overloaded", "connection"})
 """Faults of the server or the way to it: they pause everybody and use no attempt up."""
 OWN = frozenset({"timeout", "server", "bad_reply"})
 """Faults that may be this request's own: they use up `max_retries`."""
+RETRIED = SHARED | OWN
 FINAL = frozenset({"over_context", "filtered"})
 """Errors that asking again cannot mend; `run` does not ask again and fail-fast ignores them."""
 

@@ -19,6 +19,7 @@ from gradetrail.errors import Fault, SpecError
 from gradetrail.generation.conversation import Known, Scripts, known_turns, resolved
 from gradetrail.generation.engine import Ending, Engine
 from gradetrail.generation.gate import Gate
+from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
 from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Entrant, Plan
 from gradetrail.generation.progress import Progress
@@ -221,8 +222,12 @@ def generate(
         else:
             _append_known(writer, rows, todo.trials)
         store.write_manifest(run_id, manifest)
-        engine = Engine(run_id, plan.spec.run, gate, writer, progress)
-        ending = _drive(engine, plan, todo) if todo.n_requests else Ending()
+        log = RunLog(root, run_id, secrets_of(plan.spec))
+        try:
+            engine = Engine(run_id, plan.spec.run, gate, writer, progress, log)
+            ending = _drive(engine, plan, todo) if todo.n_requests else Ending()
+        finally:
+            log.close()
     manifest["status"], manifest["aborted_reason"] = ending.status, ending.reason
     if ending.status == "complete":
         manifest["status"] = _status_of(root, run_id, manifest)
