@@ -110,9 +110,10 @@ def unsealed(journals: Collection[Part], segments: Collection[Part]) -> list[Par
 
 
 def trial_sources(segments: Collection[Part], journals: Collection[Part]) -> tuple[list[Part], list[Part]]:
-    """Choose what the trials of ONE run are made of: its segments that count, then its journal parts.
+    """Choose what the trials of ONE run are made of: segments that count, and journal parts that count.
 
-    The highest fold and the plain parts above it; where a trial is in several, the highest number wins.
+    They are the highest fold and the parts above it; where a trial is in several, the highest number
+    wins, whether it is a segment or still a journal part.
     """
     fold = max((part for part in segments if part.is_fold), key=lambda part: part.number, default=None)
     floor = -1 if fold is None else fold.number

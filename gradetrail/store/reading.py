@@ -253,25 +253,29 @@ class _Glance:
             runs.setdefault(part.run_id, ([], []))[1].append(part)
         files, merged = [], []
         for run_id in sorted(runs):
-            sources, parts = trial_sources(*runs[run_id])
-            names = [part.segment("trials") for part in sources]
-            loose = [rows for part in parts if (rows := self._journal(part).tables["trials"]).num_rows]
-            if len(names) == 1 and not loose:
-                files += names
-            elif names or loose:
-                merged.append(self._merged(names, loose))
+            sources, unsealed_parts = trial_sources(*runs[run_id])
+            loose = {part: self._journal(part).tables["trials"] for part in unsealed_parts}
+            loose = {part: rows for part, rows in loose.items() if rows.num_rows}
+            if len(sources) == 1 and not loose:
+                files.append(sources[0].segment("trials"))
+            elif sources or loose:
+                merged.append(self._merged(sources, loose))
         return files, _joined(merged, "trials") if merged else None
 
-    def _merged(self, names: list[str], loose: list[pa.Table]) -> pa.Table:
+    def _merged(self, segments: list[Part], loose: dict[Part, pa.Table]) -> pa.Table:
         import pyarrow as pa
 
-        pieces = [trial_piece(self.storage.path(name)) for name in names] + [piece_of(rows) for rows in loose]
+        pieces = [
+            piece_of(loose[part]) if part in loose else trial_piece(self.storage.path(part.segment("trials")))
+            for part in sorted([*segments, *loose])
+        ]
         try:
             return _joined(folded(pieces, TRIAL_KEY, is_sorted=False), "trials")
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException):
             # a file that is whole at both ends and yet cannot be read: find it, and look again without it
+            names = [part.segment("trials") for part in segments]
             if self.look.suspect("trials", names, is_thorough=True):
                 raise FileNotFoundError from None
             raise
