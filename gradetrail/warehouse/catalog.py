@@ -41,6 +41,7 @@ def open_catalog(
     con = sql.connect()
     files = _define_files(con, live)
     records = {"manifests": live.manifests, "tasks": live.tasks, "scorers": live.scorers, "prices": prices}
+    sql.define_list(con, "running_run_ids", sorted(live.running))
     for name in RECORDS:
         _fill(con, name, records[name])
     for table in TABLES:

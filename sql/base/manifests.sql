@@ -17,7 +17,7 @@ with parsed as (
                 "n_trials": "BIGINT", "started_at": "TIMESTAMPTZ", "ended_at": "TIMESTAMPTZ",
                 "elapsed_s": "DOUBLE", "versions": "JSON",
                 "git": {"sha": "VARCHAR", "is_dirty": "BOOLEAN"},
-                "refresh": "BOOLEAN", "spec": {"dataset": {"cluster": "VARCHAR"}}, "host": "VARCHAR", "pid": "BIGINT"
+                "refresh": "BOOLEAN", "spec": {"dataset": {"category": "VARCHAR", "cluster": "VARCHAR"}}, "host": "VARCHAR", "pid": "BIGINT"
             }'
         ) as manifest
     from stored_manifests as stored
@@ -40,6 +40,7 @@ select
     parsed.manifest."primary" as primary_scorer,
     parsed.manifest.unanswered as unanswered,
     coalesce(parsed.manifest.epochs, 1) as epochs,
+    parsed.manifest.spec.dataset.category is not null as is_categorised,
     parsed.manifest.spec.dataset.cluster is not null as is_clustered,
     parsed.manifest.seed as seed,
     parsed.manifest.selection as selection,
@@ -75,6 +76,7 @@ comment on column manifests.scorers is 'JSON object: scorer name to scorer_id, w
 comment on column manifests.primary_scorer is 'Name of the primary scorer, when the run was made.';
 comment on column manifests.unanswered is 'Policy for unanswered trials, when the run was made: wrong or exclude.';
 comment on column manifests.epochs is 'Times that each sample is asked.';
+comment on column manifests.is_categorised is 'Whether the spec names a category column.';
 comment on column manifests.is_clustered is 'Whether the spec names a column whose equal values are not independent.';
 comment on column manifests.seed is 'Seed of the selection; NULL if nothing was drawn.';
 comment on column manifests.selection is 'JSON object: limit, sample, seed, cases, where.';

@@ -150,6 +150,7 @@ select
     covered.n_errors,
     covered.n_no_target,
     covered.mean,
+    worth_of(covered.mean, covered.higher_is_better) as worth,
     covered.stderr,
     covered.interval_95,
     covered.mean_answered,

@@ -14,6 +14,7 @@ with counted as not materialized (
         scores.prompt,
         scores.sample_id,
         scores.outcome,
+        scores.target,
         scores.score as raw_score,
         scores.is_pass,
         counted_score(scores.score, scores.outcome, definitions.unanswered_score) as score,
@@ -61,7 +62,8 @@ select
     cast(counted.outcome = 'no_target' as bigint) as n_no_target,
     cast(counted.outcome in ('pending', 'skipped') as bigint) as n_pending,
     counted.low_score,
-    counted.high_score
+    counted.high_score,
+    counted.target
 from counted
 semi join asked_once
     on counted.run_id = asked_once.run_id
@@ -92,7 +94,8 @@ select
     case
         when count(counted.high_score) = count(*) filter (where counted.outcome <> 'no_target')
             then exact_sum(counted.high_score) / nullif(count(counted.high_score), 0)
-    end as high_score
+    end as high_score,
+    min(counted.target) as target
 from counted
 semi join asked_again
     on counted.run_id = asked_again.run_id

@@ -5,82 +5,17 @@
 create or replace view leaderboard as
 with placed as materialized (
     select
-        board_rows.*,
-        board_rows.reason is null as is_ranked,
-        row_number() over (
-            order by
-                board_rows.task asc,
-                board_rows.scorer asc,
-                board_rows.metric asc,
-                board_rows.model asc,
-                board_rows.prompt asc
-        ) as row_no,
-        dense_rank() over (
-            order by
-                board_rows.task asc,
-                board_rows.scorer asc,
-                board_rows.metric asc
-        ) as board_no,
-        count(*) filter (where board_rows.reason is null) over (
-            partition by board_rows.task, board_rows.scorer, board_rows.metric
-        ) as n_ranked,
-        round(case when board_rows.higher_is_better then -board_rows.mean else board_rows.mean end, 12) as order_score
-    from board_rows
+        numbered_rows.*
+    from numbered_rows
 ),
 
-repeated_run as (
-    select manifests.run_id
-    from manifests
-    where manifests.epochs > 1
-),
-
-contest as (
-    select
-        placed.*
-    from placed
-    where
-        placed.is_ranked
-        and placed.n_ranked >= 2
-),
-
-entry as (
+entry as materialized (
     select
         contest.row_no,
         contest.board_no,
-        scores.sample_id,
-        worth_of(
-            counted_score(scores.score, scores.outcome, contest.unanswered_score), contest.higher_is_better
-        ) as worth
-    from scores
-    inner join contest
-        on scores.run_id = contest.run_id
-        and scores.model = contest.model
-        and scores.prompt = contest.prompt
-        and scores.scorer_id = contest.scorer_id
-        and scores.metric = contest.metric
-    where
-        scores.run_id in board_run_ids()
-        and contest.epochs = 1
-        and counted_score(scores.score, scores.outcome, contest.unanswered_score) is not null
-    union all
-    select
-        contest.row_no,
-        contest.board_no,
-        sample_scores.sample_id,
-        worth_of(sample_scores.score, contest.higher_is_better) as worth
-    from sample_scores
-    inner join contest
-        on sample_scores.run_id = contest.run_id
-        and sample_scores.model = contest.model
-        and sample_scores.prompt = contest.prompt
-        and sample_scores.scorer = contest.scorer
-        and sample_scores.scorer_id = contest.scorer_id
-        and sample_scores.metric = contest.metric
-    semi join repeated_run
-        on sample_scores.run_id = repeated_run.run_id
-    where
-        sample_scores.run_id in board_run_ids()
-        and sample_scores.score is not null
+        contest.sample_id,
+        contest.worth
+    from contest_scores(placed) as contest
 ),
 
 best as (
@@ -138,16 +73,16 @@ select
         when placed.is_ranked
             then rank() over (
                 partition by placed.board_no, placed.is_ranked
-                order by placed.order_score asc
+                order by placed.worth desc
             )
     end as rank,
     case
         when placed.is_ranked
             then rank() over (
                 partition by placed.board_no, placed.is_ranked
-                order by placed.order_score asc
+                order by placed.worth desc
             ) - 1 + count(*) over (
-                partition by placed.board_no, placed.is_ranked, placed.order_score
+                partition by placed.board_no, placed.is_ranked, placed.worth
             )
     end as rank_to,
     placed.model,

@@ -1,0 +1,215 @@
+-- Two runs, models, prompts or scorer versions compared as wholes.
+-- One row per (task, scorer, metric) and what pairs by name: model and prompt, unless both sides name one.
+-- difference b - a over the samples that both have; intervals of 95 %; NULL for fewer than two samples or clusters.
+-- Source: diff; paired clustered standard error (Miller 2024), exact McNemar or sign test over samples (or clusters).
+create or replace macro comparison(
+    a_run,
+    b_run,
+    a_model := null,
+    b_model := null,
+    a_prompt := null,
+    b_prompt := null,
+    a_scorer := null,
+    b_scorer := null,
+    a_version := null,
+    b_version := null
+) as table
+with trial as materialized (
+    select
+        pairs.task,
+        pairs.scorer,
+        pairs.metric,
+        pairs.sample_id,
+        pairs.epoch,
+        pairs.cluster,
+        pairs.change,
+        pairs.cause,
+        coalesce(pairs.a_model, pairs.b_model) as model,
+        coalesce(pairs.a_prompt, pairs.b_prompt) as prompt,
+        pairs.a_score,
+        pairs.b_score,
+        pairs.gain,
+        pairs.change not in ('one_sided', 'not_comparable') as is_shared
+    from diff(
+        a_run, b_run, a_model, b_model, a_prompt, b_prompt, a_scorer, b_scorer, a_version, b_version
+    ) as pairs
+),
+
+sample as (
+    select
+        trial.task,
+        trial.scorer,
+        trial.metric,
+        trial.model,
+        trial.prompt,
+        trial.sample_id,
+        min(trial.cluster) as cluster,
+        weighted_mean(trial.a_score, 1) as a_score,
+        weighted_mean(trial.b_score, 1) as b_score,
+        weighted_mean(trial.gain, 1) as gain
+    from trial
+    where trial.is_shared
+    group by
+        trial.task,
+        trial.scorer,
+        trial.metric,
+        trial.model,
+        trial.prompt,
+        trial.sample_id
+),
+
+unit as (
+    select
+        sample.task,
+        sample.scorer,
+        sample.metric,
+        sample.model,
+        sample.prompt,
+        exact_sum(sample.gain) as gain,
+        exact_sum(sample.a_score) as a_score,
+        exact_sum(sample.b_score) as b_score,
+        count(*) as size,
+        bool_and(sample.a_score in (0, 1) and sample.b_score in (0, 1)) and min(sample.cluster) is null as is_binary,
+        min(sample.cluster) is not null as is_cluster
+    from sample
+    group by
+        sample.task,
+        sample.scorer,
+        sample.metric,
+        sample.model,
+        sample.prompt,
+        coalesce('c' || sample.cluster, 's' || sample.sample_id)
+),
+
+total as (
+    select
+        unit.task,
+        unit.scorer,
+        unit.metric,
+        unit.model,
+        unit.prompt,
+        count(*) as n_units,
+        cast(sum(unit.size) as bigint) as n_shared,
+        exact_sum(unit.gain) as gain_sum,
+        exact_sum(unit.gain * unit.gain) as gain_squares,
+        exact_sum(unit.gain * unit.size) as gain_sizes,
+        cast(sum(unit.size * unit.size) as bigint) as size_squares,
+        exact_sum(unit.a_score) as a_sum,
+        exact_sum(unit.b_score) as b_sum,
+        min(unit.gain) = max(unit.gain) and not bool_or(unit.is_cluster) as is_constant,
+        count(*) filter (where unit.gain > 0) as n_better,
+        count(*) filter (where unit.gain < 0) as n_worse,
+        bool_and(unit.is_binary) as is_binary,
+        bool_or(unit.is_cluster) as is_clustered
+    from unit
+    group by
+        unit.task,
+        unit.scorer,
+        unit.metric,
+        unit.model,
+        unit.prompt
+),
+
+counted as (
+    select
+        trial.task,
+        trial.scorer,
+        trial.metric,
+        trial.model,
+        trial.prompt,
+        count(*) filter (where trial.change = 'fixed') as n_fixed,
+        count(*) filter (where trial.change = 'broken') as n_broken,
+        count(*) filter (where trial.change = 'up') as n_up,
+        count(*) filter (where trial.change = 'down') as n_down,
+        count(*) filter (where trial.change = 'same') as n_same,
+        count(*) filter (where trial.change = 'one_sided') as n_one_sided,
+        count(*) filter (where trial.cause = 'error') as n_missing,
+        count(*) filter (where trial.change = 'not_comparable' and trial.cause <> 'error') as n_other_question,
+        count(*) as n_trials
+    from trial
+    group by
+        trial.task,
+        trial.scorer,
+        trial.metric,
+        trial.model,
+        trial.prompt
+),
+
+measured as (
+    select
+        counted.*,
+        coalesce(total.n_shared, 0) as n_shared,
+        total.n_units,
+        total.a_sum / total.n_shared as a_mean,
+        total.b_sum / total.n_shared as b_mean,
+        case
+            when total.n_units < 2 then null
+            when total.is_constant then 0.0
+            else clustered_stderr(
+                total.n_units,
+                total.n_shared,
+                total.gain_sum,
+                total.gain_squares,
+                total.gain_sizes,
+                total.size_squares
+            )
+        end as stderr,
+        coalesce(total.n_better, 0) as n_better,
+        coalesce(total.n_worse, 0) as n_worse,
+        case
+            when total.is_clustered then 'sign over clusters'
+            when total.is_binary then 'mcnemar'
+            when total.n_shared > 0 then 'sign'
+        end as test,
+        sign_test(total.n_better, total.n_worse) as p
+    from counted
+    left join total
+        on counted.task = total.task
+        and counted.scorer = total.scorer
+        and counted.metric = total.metric
+        and counted.model = total.model
+        and counted.prompt = total.prompt
+)
+
+select
+    measured.task,
+    measured.scorer,
+    measured.metric,
+    measured.model,
+    measured.prompt,
+    measured.n_shared,
+    measured.a_mean,
+    measured.b_mean,
+    measured.b_mean - measured.a_mean as difference,
+    measured.stderr,
+    t_interval(measured.b_mean - measured.a_mean, measured.stderr, measured.n_units - 1, null, null).low as ci_low,
+    t_interval(measured.b_mean - measured.a_mean, measured.stderr, measured.n_units - 1, null, null).high as ci_high,
+    measured.n_better,
+    measured.n_worse,
+    measured.test,
+    measured.p,
+    measured.n_fixed,
+    measured.n_broken,
+    measured.n_up,
+    measured.n_down,
+    measured.n_same,
+    measured.n_one_sided,
+    measured.n_missing,
+    measured.n_other_question,
+    measured.n_shared > 0 and measured.n_one_sided + measured.n_missing + measured.n_other_question = 0 as is_comparable,
+    case
+        when measured.n_shared = 0 then 'no trial in common'
+        when measured.n_other_question > 0
+            then format('{:,} of {:,} ask or expect something else', measured.n_other_question, measured.n_trials)
+        when measured.n_one_sided > 0
+            then format('{:,} of {:,} are on one side only', measured.n_one_sided, measured.n_trials)
+        when measured.n_missing > 0
+            then format('{:,} of {:,} have no grade on one side', measured.n_missing, measured.n_trials)
+    end as reason
+from measured
+order by
+    measured.task asc,
+    measured.scorer asc,
+    measured.metric asc,
+    measured.model asc,
+    measured.prompt asc;

@@ -1,0 +1,141 @@
+-- Two runs, models, prompts or scorer versions compared, trial by trial.
+-- One row per (sample_id, epoch, scorer, metric) and what pairs by name: model, prompt and scorer, unless both sides name one.
+-- change: fixed, broken, up, down, same, one_sided, not_comparable. Up is better. NULL cause: nothing changed, or one-sided.
+-- Source: graded_side of a and b; the cause is the first that differs and can have done it, from the question to the grade.
+create or replace macro diff(
+    a_run,
+    b_run,
+    a_model := null,
+    b_model := null,
+    a_prompt := null,
+    b_prompt := null,
+    a_scorer := null,
+    b_scorer := null,
+    a_version := null,
+    b_version := null
+) as table
+with paired as (
+    select
+        coalesce(a.task, b.task) as task,
+        coalesce(a.scorer, b.scorer) as scorer,
+        b.scorer as b_scorer,
+        coalesce(a.metric, b.metric) as metric,
+        coalesce(a.sample_id, b.sample_id) as sample_id,
+        coalesce(a.epoch, b.epoch) as epoch,
+        coalesce(a.cluster, b.cluster) as cluster,
+        a.model as a_model,
+        b.model as b_model,
+        a.prompt as a_prompt,
+        b.prompt as b_prompt,
+        a.scorer_version as a_version,
+        b.scorer_version as b_version,
+        a.score as a_score,
+        b.score as b_score,
+        b.worth - a.worth as gain,
+        a.is_pass as a_is_pass,
+        b.is_pass as b_is_pass,
+        a.outcome as a_outcome,
+        b.outcome as b_outcome,
+        a.target as a_target,
+        b.target as b_target,
+        a.extracted as a_extracted,
+        b.extracted as b_extracted,
+        a.response as a_response,
+        b.response as b_response,
+        a.served_model as a_served_model,
+        b.served_model as b_served_model,
+        coalesce(a.question, b.question) as question,
+        a.sample_id is null or b.sample_id is null as is_one_sided,
+        a.counts_as = 'missing' or b.counts_as = 'missing' as is_missing,
+        a.input_hash is distinct from b.input_hash as is_other_input,
+        a.sample_hash is distinct from b.sample_hash and a.input_hash is distinct from b.input_hash as is_other_sample,
+        a.target is distinct from b.target and a.scorer_id = b.scorer_id as is_other_target,
+        (a.provider, a.provider_model, coalesce(a.revision, ''), coalesce(a.place, ''))
+        is distinct from (b.provider, b.provider_model, coalesce(b.revision, ''), coalesce(b.place, '')) as is_other_model,
+        a.model_id is distinct from b.model_id as is_other_params,
+        a.prompt <> b.prompt or a.input_hash is distinct from b.input_hash as is_other_prompt,
+        a.response is distinct from b.response or a.tool_calls is distinct from b.tool_calls as is_other_response,
+        a.served_model is distinct from b.served_model as is_other_served_model,
+        a.scorer_id <> b.scorer_id as is_other_scorer
+    from graded_side(a_run, a_model, a_prompt, a_scorer, a_version) as a
+    full outer join graded_side(b_run, b_model, b_prompt, b_scorer, b_version) as b
+        on a.sample_id = b.sample_id
+        and a.epoch = b.epoch
+        and a.metric = b.metric
+        and ((a_model is not null and b_model is not null) or a.model = b.model)
+        and ((a_prompt is not null and b_prompt is not null) or a.prompt = b.prompt)
+        and ((a_scorer is not null and b_scorer is not null) or a.scorer = b.scorer)
+),
+
+changed as (
+    select
+        paired.*,
+        case
+            when paired.is_one_sided then 'one_sided'
+            when paired.is_missing or paired.is_other_target or paired.is_other_sample then 'not_comparable'
+            when not paired.a_is_pass and paired.b_is_pass then 'fixed'
+            when paired.a_is_pass and not paired.b_is_pass then 'broken'
+            when paired.gain > 0 then 'up'
+            when paired.gain < 0 then 'down'
+            else 'same'
+        end as change
+    from paired
+)
+
+select
+    changed.task,
+    changed.scorer,
+    changed.metric,
+    changed.sample_id,
+    changed.epoch,
+    changed.change,
+    case
+        when changed.change in ('same', 'one_sided') then null
+        when changed.is_missing then 'error'
+        when changed.is_other_sample then 'sample'
+        when changed.is_other_target then 'target'
+        when not changed.is_other_response and changed.is_other_scorer then 'scorer'
+        when changed.is_other_model then 'model'
+        when changed.is_other_params then 'params'
+        when changed.is_other_prompt then 'prompt'
+        when changed.is_other_response and changed.is_other_served_model then 'served_model'
+        when changed.is_other_response then 'response'
+        else 'scorer'
+    end as cause,
+    changed.a_score,
+    changed.b_score,
+    changed.gain,
+    changed.a_is_pass,
+    changed.b_is_pass,
+    changed.a_outcome,
+    changed.b_outcome,
+    changed.a_model,
+    changed.b_model,
+    changed.a_prompt,
+    changed.b_prompt,
+    changed.b_scorer,
+    changed.a_version,
+    changed.b_version,
+    changed.a_target,
+    changed.b_target,
+    changed.a_extracted,
+    changed.b_extracted,
+    changed.question,
+    changed.a_response,
+    changed.b_response,
+    changed.a_served_model,
+    changed.b_served_model,
+    changed.is_other_response,
+    changed.is_other_input,
+    changed.cluster
+from changed
+order by
+    changed.scorer asc,
+    changed.metric asc,
+    changed.a_model asc nulls last,
+    changed.a_prompt asc nulls last,
+    list_position(
+        ['broken', 'fixed', 'down', 'up', 'not_comparable', 'one_sided', 'same'], changed.change
+    ) asc,
+    changed.sample_id asc,
+    changed.epoch asc;
