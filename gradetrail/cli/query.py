@@ -86,14 +86,14 @@ def diff(
     output: OutputOption = None,
 ) -> None:
     """Compare two runs, models, prompts or scorer versions, sample by sample, with causes."""
-    from gradetrail.cli.board import diff_summary
+    from gradetrail.cli.board import changes
 
     with _open(_root(warehouse)) as opened:
         query, params = opened.diff_query(
             a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=every
         )
         if form is Format.table:
-            say(diff_summary(opened, query, params))
+            say(changes(opened, query, params))
         if limit is not None:
             query = f"from ({query}) limit {limit}"
         _print(opened, query, params, form, output)

@@ -1,0 +1,128 @@
+"""Prints boards, forecasts and comparisons: chooses columns of views that fit a screen, no arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.cli.output import FORMATS, Format, escaped, plain, say, show_rows
+from gradetrail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from gradetrail.pipeline import Forecast, Run
+
+HEAD = ("task", "scorer", "metric")
+QUIET = ("prompt", "unanswered", "truncated", "errors", "cost_usd", "output_tokens", "p50_ms", "reason", "win_rate")
+"""Columns that are left out of a board where they say nothing."""
+
+
+def print_board(root: Path, task: str | None, form: Format, output: Path | None = None) -> None:
+    """Print the leaderboard of a task, or of all: a block for each scorer and metric."""
+    with Warehouse(root) as warehouse:
+        if form not in (Format.table, Format.markdown):
+            view = sql.select_from("leaderboard", ["task"] if task is not None else [])
+            names, rows = warehouse.rows(view, {"task": task} if task is not None else {})
+            show_rows(names, rows, form, output)
+            return
+        names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), {"task": task})
+    if not rows:
+        say(f"no grades{f' of task `{task}`' if task else ''} in {root}")
+    blocks = [
+        f"{_title(head)}\n{_block(names, list(group), form)}" for head, group in groupby(rows, key=lambda row: row[:3])
+    ]
+    text = "\n".join(blocks)
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="", flush=True)
+
+
+def _title(head: Sequence[Any]) -> str:
+    task, scorer, metric = (escaped(str(part)) for part in head)
+    return f"{task}: {scorer}" + (f" ({metric})" if metric != "score" else "")
+
+
+def _block(names: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> str:
+    told = [n for n, name in enumerate(names) if name not in HEAD and (name not in QUIET or _says(name, n, rows))]
+    return FORMATS[form]([names[n] for n in told], [[row[n] for n in told] for row in rows])
+
+
+def _says(name: str, place: int, rows: Sequence[Sequence[Any]]) -> bool:
+    values = {row[place] for row in rows}
+    return bool(values - {None, 0}) and not (name == "prompt" and len(values) == 1)
+
+
+def forecast_rows(forecasts: Sequence[Forecast]) -> tuple[list[str], list[list[Any]]]:
+    """Give one row a spec: what a run would do now."""
+    names = ["task", "samples", "entrants", "epochs", "trials", "hits", "requests", "run"]
+    rows = [
+        [
+            item.plan.spec.name,
+            item.plan.samples.selected.num_rows,
+            len(item.plan.entrants),
+            item.plan.epochs,
+            item.plan.trials.num_rows,
+            item.n_hits,
+            item.todo.n_requests,
+            item.todo.run_id or "new",
+        ]
+        for item in forecasts
+    ]
+    return names, rows
+
+
+def rendered_prompts(forecast: Forecast, count: int) -> str:
+    """Give the first prompts as the models will see them."""
+    from gradetrail.generation.conversation import Scripts
+
+    scripts = Scripts(forecast.plan)
+    parts = []
+    for row in forecast.plan.trials.slice(0, count).to_pylist():
+        turn = scripts.turns(row)([])
+        messages = "\n".join(f"[{message['role']}] {message['content']}" for message in turn.request.messages)
+        place = f"{row['model']} / {row['prompt']} / sample {row['sample_id']} / epoch {row['epoch']}"
+        parts.append(f"--- {escaped(place)}\n{_lines(messages)}\n---")
+    return "\n".join(parts)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(escaped(line) for line in text.split("\n"))
+
+
+def changes(warehouse: Warehouse, query: str, params: dict[str, Any]) -> str:
+    """Say how many trials changed in each way, and why: `strict: 3 fixed (scorer), 5,273 same`."""
+    con = warehouse.connection()
+    con.register("change_row", warehouse.arrow(query, params))
+    rows = sql.run_file(con, "commands/changes").fetchall()
+    con.unregister("change_row")
+    lines = []
+    for scorer, group in groupby(rows, key=lambda row: row[0]):
+        parts = [f"{n:,} {change}{f' ({cause})' if cause else ''}" for _, change, cause, n in group]
+        lines.append(f"{scorer}: {', '.join(parts)}")
+    return "\n".join(lines) or "nothing to compare"
+
+
+def task_report(root: Path, done: Run) -> dict[str, Any]:
+    """Give leaderboard, pairs, calibration, perplexity and summary of a run's task as JSON values."""
+    with Warehouse(root) as warehouse:
+
+        def rows(view: str, **equal: str) -> list[dict[str, Any]]:
+            names, found = warehouse.rows(sql.select_from(view, equal), equal)
+            return [dict(zip(names, map(plain, row), strict=True)) for row in found]
+
+        board = [row for row in rows("leaderboard", task=done.task) if row["is_primary"]]
+        return {
+            "leaderboard": board,
+            "pairwise": rows("pairwise", task=done.task),
+            "calibration": {row["model"]: row for row in rows("calibration", run_id=done.run_id)},
+            "perplexity": {row["model"]: row["perplexity"] for row in rows("output_perplexity", run_id=done.run_id)},
+            "summary": {
+                "tasks": max((row["n_samples"] for row in board), default=0),
+                "models": len(board),
+                "task_runs": sum(row["n_trials"] for row in board),
+                "wall_seconds": round(done.progress.elapsed_s, 3),
+            },
+        }

@@ -1,0 +1,40 @@
+-- The columns of the leaderboard that fit a screen.
+-- One row per (task, model, prompt, scorer, metric), in the leaderboard's order; $task NULL means all.
+-- NULL rank is below the line, with the reason.
+-- Source: leaderboard.
+select
+    leaderboard.task,
+    leaderboard.scorer,
+    leaderboard.metric,
+    case
+        when leaderboard.rank = leaderboard.rank_to then leaderboard.rank::varchar
+        when leaderboard.rank is not null then concat(leaderboard.rank, '-', leaderboard.rank_to)
+        else '-'
+    end as rank,
+    leaderboard.model,
+    leaderboard.prompt,
+    leaderboard.n_pass,
+    leaderboard.n,
+    leaderboard.mean,
+    leaderboard.stderr,
+    leaderboard.ci_low,
+    leaderboard.ci_high,
+    leaderboard.n_unanswered as unanswered,
+    leaderboard.n_truncated as truncated,
+    leaderboard.n_errors as errors,
+    leaderboard.win_rate,
+    leaderboard.cost_usd,
+    leaderboard.output_tokens,
+    leaderboard.latency_p50_ms as p50_ms,
+    leaderboard.reason
+from leaderboard
+where $task::varchar is null or leaderboard.task = $task::varchar
+order by
+    leaderboard.task asc,
+    leaderboard.is_primary desc,
+    leaderboard.scorer asc,
+    leaderboard.metric asc,
+    leaderboard.is_ranked desc,
+    leaderboard.rank asc,
+    leaderboard.model asc,
+    leaderboard.prompt asc
