@@ -11,17 +11,28 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.dataset import Selection
 from gradetrail.errors import Fault, GradetrailError, SelectionError, SpecError
+from gradetrail.generation.budget import Budget
+from gradetrail.generation.engine import Shared
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.plan import Narrowing, Plan, make_plan
 from gradetrail.generation.progress import Progress
-from gradetrail.generation.run import Generated, Options, Outstanding, check_models, outstanding
+from gradetrail.generation.run import (
+    Generated,
+    Options,
+    Outstanding,
+    check_models,
+    outstanding,
+    pending_models,
+)
 from gradetrail.generation.run import generate as generate_plan
+from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.planner import Graded, RunGrader, publish_task, score_run
@@ -175,26 +186,49 @@ def generate_many(
     root = warehouse_root(warehouse)
     prepared = [prepare(spec, invocation) for spec in specs]
     now = datetime.now(UTC)
+    asked: set[tuple[str, str]] = set()
     for plan, _ in prepared:
-        check_models(plan, outstanding(root, plan, invocation.options, now))
+        todo = outstanding(root, plan, invocation.options, now)
+        check_models(plan, todo)
+        asked |= pending_models(plan, todo)
+    shared = Shared(_gate(specs), _budget(root, specs, asked))
     runs: list[Run] = []
-    knobs = [spec.run for spec in specs]
-    gate = Gate(max(knob.concurrency for knob in knobs), requests_per_minute=_lowest(knobs))
     for plan, scorers in prepared:
         progress = Progress(observe=invocation.observe)
         done = generate_plan(
-            root, plan, scorers={d.name: d.scorer_id() for d in scorers},
-            options=invocation.options, gate=gate, progress=progress,
-        )  # fmt: skip
+            root,
+            plan,
+            scorers={d.name: d.scorer_id() for d in scorers},
+            options=invocation.options,
+            shared=shared,
+            progress=progress,
+        )
         runs.append(_run(root, plan, done))
         if done.status == "interrupted":
             break
     return runs
 
 
-def _lowest(knobs: Sequence[Any]) -> float | None:
-    rates = [knob.requests_per_minute for knob in knobs if knob.requests_per_minute is not None]
-    return min(rates, default=None)
+def _gate(specs: Sequence[Spec]) -> Gate:
+    """Make the one gate of a command: the widest concurrency, the lowest rates."""
+    knobs = [spec.run for spec in specs]
+    vendors = {model.provider for spec in specs for model in spec.models if model.base_url is None}
+    return Gate(
+        max(knob.concurrency for knob in knobs),
+        slow_start=bool(vendors & {"openai", "anthropic"}),
+        requests_per_minute=min(
+            (k.requests_per_minute for k in knobs if k.requests_per_minute), default=None
+        ),
+        tokens_per_minute=min((k.tokens_per_minute for k in knobs if k.tokens_per_minute), default=None),
+    )
+
+
+def _budget(root: Path, specs: Sequence[Spec], asked: set[tuple[str, str]]) -> Budget:
+    """Make the one budget of a command; SpecError if a ceiling is set and a model has no price."""
+    ceilings = [spec.run.max_cost_usd for spec in specs if spec.run.max_cost_usd is not None]
+    budget = Budget(prices_of(asked, price_file(root)), Decimal(str(min(ceilings))) if ceilings else None)
+    budget.refuse_unpriced(asked, specs[0].where("run", "max_cost_usd"))
+    return budget
 
 
 def _run(root: Path, plan: Plan, done: Generated) -> Run:

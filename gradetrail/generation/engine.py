@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from gradetrail.errors import ProviderError
+from gradetrail.generation.budget import Budget
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.log import RunLog
 from gradetrail.generation.progress import Progress
@@ -94,18 +95,28 @@ class Ending:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all generations of one command share."""
+
+    gate: Gate
+    budget: Budget
+
+
 class Engine:
     """Runs one stream of work through a gate into a sink."""
 
     def __init__(
-        self, run_id: str, knobs: RunKnobs, gate: Gate, sink: Sink, progress: Progress, log: RunLog
+        self, run_id: str, knobs: RunKnobs, shared: Shared, sink: Sink, progress: Progress, log: RunLog
     ) -> None:
-        self.run_id, self.knobs, self.gate, self.sink, self.progress = run_id, knobs, gate, sink, progress
-        self.log = log
+        self.run_id, self.knobs, self.sink, self.progress, self.log = run_id, knobs, sink, progress, log
+        self.gate, self.budget = shared.gate, shared.budget
         self.ending = Ending()
+        if self.budget.is_spent:
+            self.ending = Ending("aborted", f"max_cost_usd of ${self.budget.max_usd} is reached already")
         self._watch = FailFast()
         self._random = random.Random()
-        self._stopping = False
+        self._stopping = self.budget.is_spent
         self._interrupts = 0
         self._turns: dict[str, asyncio.Future[str | None]] = {}
         """Turns before the last that were asked here, by request_key: equal ones are paid once."""
@@ -228,6 +239,7 @@ class Engine:
                 response = with_repaired_text(response)
                 calls.append(self._ended_call(turn, response, len(calls) + 1, started_at, latency_ms))
                 self._note(calls[-1], "success")
+                self._pay(calls[-1])
                 return response
             gate.leave()
             latency_ms = (time.perf_counter() - started) * 1000
@@ -252,6 +264,14 @@ class Engine:
                 gate.pause(wait)
             else:
                 await asyncio.sleep(wait)
+
+    def _pay(self, call: Mapping[str, Any]) -> None:
+        self.budget.add(call)
+        self.progress.cost_usd = self.budget.spent_usd
+        if self.budget.is_spent:
+            self.stop(
+                "aborted", f"max_cost_usd of ${self.budget.max_usd} is reached (${self.budget.spent_usd:f})"
+            )
 
     def _note(self, call: Mapping[str, Any], outcome: str) -> None:
         self.log.attempt(

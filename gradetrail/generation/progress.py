@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 
 @dataclass(slots=True)
@@ -27,6 +28,8 @@ class Progress:
     retries: Counter[str] = field(default_factory=Counter)
     """Attempts that failed and were tried again, by error_type."""
     output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    """Spent by the command so far, as far as prices are known."""
     limit: int = 0
     """Calls that may be in flight now."""
     started_at: float = field(default_factory=time.monotonic)

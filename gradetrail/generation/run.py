@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gradetrail import sql
 from gradetrail.errors import Fault, SpecError
 from gradetrail.generation.conversation import Known, Scripts, known_turns, resolved
-from gradetrail.generation.engine import Ending, Engine
-from gradetrail.generation.gate import Gate
+from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
 from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Entrant, Plan
@@ -160,11 +159,16 @@ def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[s
         yield f"and {len(rows) - DIFFERENCES_SHOWN:,} more of {n_trials:,} trials"
 
 
+def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
+    """Collect (provider, model) of the models that will be asked."""
+    asked = set(_with_status(todo.trials, "pending").column("entrant").unique().to_pylist())
+    shapes = [plan.entrants[int(entrant)].shape for entrant in asked if entrant is not None]
+    return {(shape.provider, shape.model) for shape in shapes}
+
+
 def check_models(plan: Plan, todo: Outstanding) -> None:
     """Check keys and files of the models that will be asked; raise SpecError with all faults."""
-    import pyarrow.compute as pc
-
-    asked = set(todo.trials.filter(pc.field("status") == "pending").column("model").unique().to_pylist())
+    asked = set(_with_status(todo.trials, "pending").column("model").unique().to_pylist())
     faults: list[Fault] = []
     for number, model in enumerate(plan.spec.models):
         if model.display in asked:
@@ -192,7 +196,7 @@ def generate(
     *,
     scorers: Mapping[str, str],
     options: Options,
-    gate: Gate,
+    shared: Shared,
     progress: Progress,
 ) -> Generated:
     """Make the calls that a plan still owes, into the run that it belongs to.
@@ -224,7 +228,7 @@ def generate(
         store.write_manifest(run_id, manifest)
         log = RunLog(root, run_id, secrets_of(plan.spec))
         try:
-            engine = Engine(run_id, plan.spec.run, gate, writer, progress, log)
+            engine = Engine(run_id, plan.spec.run, shared, writer, progress, log)
             ending = _drive(engine, plan, todo) if todo.n_requests else Ending()
         finally:
             log.close()

@@ -1,0 +1,78 @@
+"""What a command may cost: the ceiling `max_cost_usd` over all its specs and roles.
+
+Invariant: money is exact; a command with a ceiling asks no model that has no price; the ceiling is
+passed by no more than what the calls in flight cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from gradetrail.errors import Fault, SpecError
+from gradetrail.prices import Price, price_on
+
+MILLION = Decimal(1_000_000)
+
+
+class Budget:
+    """Adds up what calls cost; without a ceiling it only counts."""
+
+    def __init__(self, prices: Iterable[Price], max_usd: Decimal | None) -> None:
+        self.max_usd = max_usd
+        self.spent_usd = Decimal(0)
+        self.n_unpriced = 0
+        """Answered calls whose cost is not known."""
+        self._prices = list(prices)
+        self._today: dict[tuple[str, str], Price | None] = {}
+
+    def price(self, provider: str, model: str) -> Price | None:
+        """Give today's price of a model; None if it has none."""
+        pair = (provider, model)
+        if pair not in self._today:
+            self._today[pair] = price_on(self._prices, provider, model, datetime.now(UTC).date())
+        return self._today[pair]
+
+    def refuse_unpriced(self, models: Iterable[tuple[str, str]], where: str) -> None:
+        """Raise SpecError naming the models that a ceiling cannot hold for."""
+        if self.max_usd is None:
+            return
+        unpriced = sorted(f"{p}/{m}" for p, m in set(models) if p not in FREE and self.price(p, m) is None)
+        if unpriced:
+            message = f"max_cost_usd cannot hold: no price for {', '.join(unpriced)}"
+            fix = "put prices into prices.yaml in the warehouse (or $GRADETRAIL_PRICES), or drop the ceiling"
+            raise SpecError(Fault(message, where, "run.max_cost_usd", fix))
+
+    def add(self, call: Mapping[str, Any]) -> None:
+        """Count one call; columns of the stored table `calls`."""
+        cost = call.get("billed_usd")
+        if cost is None:
+            cost = self.cost_usd(call)
+        if cost is None:
+            self.n_unpriced += call.get("status") == "ok" and call["provider"] not in FREE
+        else:
+            self.spent_usd += cost
+
+    def cost_usd(self, call: Mapping[str, Any]) -> Decimal | None:
+        """Price one call by its tokens; None if the price or the tokens are not known."""
+        price = self.price(call["provider"], call["model"])
+        if price is None or call.get("input_tokens") is None or call.get("output_tokens") is None:
+            return None
+        total = Decimal(0)
+        for kind in ("input", "cache_read", "cache_write", "output"):
+            tokens, usd = call.get(f"{kind}_tokens") or 0, getattr(price, f"{kind}_usd_per_mtok")
+            if tokens and usd is None:
+                return None
+            total += tokens * (usd or Decimal(0)) / MILLION
+        return total
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the ceiling is reached."""
+        return self.max_usd is not None and self.spent_usd >= self.max_usd
+
+
+FREE = frozenset({"mock", "replay", "python"})
+"""Providers whose calls are nobody's bill."""
