@@ -31,10 +31,12 @@ ENVIRONMENT = {
 }
 CAPABILITIES = ("SETUID", "SETGID", "KILL")
 """What the warden needs to give the candidate another user than its own, and to end it."""
+PROC_COVERED = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
+"""Parts of /proc through which root, even without privileges, changes the machine."""
 EMPTY_IMAGE = "gradetrail-empty:1"
 PYTHON_IMAGE = f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
-FIRST_UID = 1 << 30
-UIDS = 1 << 29
+UIDS = (range(0x70000000, 0x78000000), range(20_000, 60_000))
+"""Users that no system gives out, and where so many are not mapped, users that few systems do."""
 EXACT_PROCESS_LIMIT = (5, 14)
 """From this Linux on, a user namespace counts its own processes."""
 
@@ -106,15 +108,17 @@ def view() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     return list(binds.items()), links
 
 
-def _uid() -> int | None:
-    """Choose a user that nobody else is, whose processes can then be counted; None if none is mapped."""
-    ranges = [
-        tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text("ascii").splitlines()
-    ]
-    wanted = FIRST_UID + (os.getpid() * 4096 + next(_turns) * 2) % UIDS
-    return (
-        wanted if any(first <= wanted and wanted + 1 < first + count for first, _, count in ranges) else None
-    )
+def _uid() -> int:
+    """Choose a user that nobody else is, so that its processes can be counted; OSError if none is mapped."""
+    lines = Path("/proc/self/uid_map").read_text("ascii").splitlines()
+    mapped = [range(first, first + count) for first, _, count in (map(int, line.split()) for line in lines)]
+    turn = os.getpid() * 4096 + next(_turns) * 2
+    for uids in UIDS:
+        # the judge is the next user
+        uid = uids[turn % (len(uids) - 1)]
+        if any(uid in known and uid + 1 in known for known in mapped):
+            return uid
+    raise OSError("root has no other users here to run the code as")
 
 
 def _scrubbed() -> list[str]:
@@ -125,10 +129,10 @@ def _job(need: Need, *, uid: int | None, extra_processes: int) -> dict[str, Any]
     release = tuple(
         int("".join(filter(str.isdigit, part)) or 0) for part in platform.release().split(".")[:2]
     )
-    is_exact = uid is not None or release >= EXACT_PROCESS_LIMIT
+    is_counted = uid is not None or release >= EXACT_PROCESS_LIMIT
     return {
         "uid": uid,
-        "processes": need.processes + (0 if uid is not None else extra_processes) if is_exact else None,
+        "processes": need.processes + (extra_processes if uid is None else 0) if is_counted else None,
         "path": list(dict.fromkeys(libraries().values())),
         "folders": [FOLDER, SHARED_MEMORY],
         "mounts": None,
@@ -146,6 +150,7 @@ class Bubblewrap:
     def command(self, need: Need) -> list[str]:
         """Give the command line, up to and without the Python code to run."""
         binds, links = view()
+        tree = ["--proc", "/proc", "--dev", "/dev"]
         options = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
         if self.is_privileged:
             options += [
@@ -155,10 +160,11 @@ class Bubblewrap:
             ]
         else:
             options += ["--unshare-user"]
+            tree += [part for path in PROC_COVERED for part in ("--ro-bind-try", path, path)]
         options += ["--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
         options += [part for item in ENVIRONMENT.items() for part in ("--setenv", *item)]
         folders = {SHARED_MEMORY: SHARED_MEMORY_BYTES, FOLDER: need.folder_bytes}
-        options += ["--proc", "/proc", "--dev", "/dev"]
+        options += tree
         for folder, size in folders.items():
             options += ["--perms", "1777", "--size", str(size), "--tmpfs", folder]
         # folders that bubblewrap makes by itself are closed to every other user
@@ -211,7 +217,17 @@ class Container:
         options += ["--hostname", "sandbox", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
         options += [part for name in CAPABILITIES for part in ("--cap-add", name)]
         options += ["--pids-limit", str(need.processes + 4), "--memory", str(need.memory_bytes + 2**28)]
-        options += ["--shm-size", str(SHARED_MEMORY_BYTES), "--workdir", FOLDER]
+        options += [
+            "--ulimit",
+            "nofile=1024:1024",
+            "--ulimit",
+            "nproc=4096:4096",
+            "--shm-size",
+            str(SHARED_MEMORY_BYTES),
+            "--workdir",
+            FOLDER,
+        ]
+        options += ["--read-only-tmpfs=false"] if self.name == "podman" else []
         options += ["--tmpfs", f"{FOLDER}:rw,exec,nosuid,nodev,mode=1777,size={need.folder_bytes}"]
         options += [part for item in ENVIRONMENT.items() for part in ("--env", "=".join(item))]
         if not self.uses_own_interpreter:
@@ -262,7 +278,7 @@ def candidates() -> list[Walls]:
     for program, kind in (("bwrap", Bubblewrap), ("unshare", Unshare)):
         path = shutil.which(program) if sys.platform == "linux" else None
         if path:
-            ways += [kind(path, is_privileged) for is_privileged in ((True, False) if is_root else (False,))]
+            ways.append(kind(path, is_root))
     ways += [Container(path, program) for program in ("docker", "podman") if (path := shutil.which(program))]
     return ways
 

@@ -8,11 +8,15 @@ holds its own tests, and it answers questions with values, without being told wh
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
-from collections.abc import Callable, Mapping
-from types import ModuleType, TracebackType
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself takes as long to import as a small program takes to run
+    from collections.abc import Callable, Mapping
+    from types import ModuleType, TracebackType
+    from typing import Any, NoReturn
 
 FILENAME = "<program>"
 DETAIL_LIMIT = 500
@@ -46,7 +50,8 @@ def kind_of(error: BaseException) -> str:
 def run_program(job: Mapping[str, Any], tell: Callable[[str, str], None]) -> ModuleType | None:
     """Run the program at the top level of a module; tell why not and give None where it fails."""
     name = "__main__" if job["is_script"] else "candidate"
-    module = ModuleType(name)
+    module = type(sys)(name)
+    vars(module)["__builtins__"] = builtins
     sys.modules[name] = module
     try:
         code = compile(job["program"], FILENAME, "exec", dont_inherit=True)
@@ -109,11 +114,13 @@ def live(job: Mapping[str, Any]) -> NoReturn:
             os._exit(0)
         write(writer, f"{kind}\n{detail}\0".encode("utf-8", "replace"))
 
-    if job["checks"]:
+    if job["has_checks"]:
         from gradetrail.scoring.sandbox.inside.server import Server
 
     if job["path"]:
         sys.path[:] = job["path"]
+    # what Python's start-up file would add, which is left out
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
     os.environ.update(HOME=os.getcwd(), TMPDIR=os.getcwd())
     sys.argv[:] = ["program.py"]
     for name in [name for name in sys.modules if name.partition(".")[0] == "gradetrail"]:
@@ -121,7 +128,7 @@ def live(job: Mapping[str, Any]) -> NoReturn:
     module = run_program(job, tell)
     if module is not None:
         tell("end", "")
-        if job["checks"]:
+        if job["has_checks"]:
             Server(module, reader, writer).serve()
         write(writer, read(reader, NONCE_BYTES))
     # the warden ends this process: threads and exit handlers of the program get no turn

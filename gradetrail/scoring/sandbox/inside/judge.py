@@ -14,12 +14,15 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType
-from typing import Any, NoReturn
 
 from gradetrail.scoring.sandbox.inside.candidate import DETAIL_LIMIT, describe
 from gradetrail.scoring.sandbox.inside.wire import GoneError, Wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself takes as long to import as a small program takes to run
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import CodeType
+    from typing import Any, NoReturn
 
 FILENAME = "<check>"
 CODE_SHOWN = 100
@@ -221,7 +224,7 @@ class Link:
         return self.remotes.setdefault(number, Remote(self, number, ()))
 
 
-class Names(dict[str, Any]):
+class Names(dict):  # type: ignore[type-arg]  # no `Any` exists while this runs
     """What a check sees: its own names; Python's own where they are to be trusted; the program's."""
 
     def __init__(self, link: Link, trees: Sequence[ast.AST]) -> None:
@@ -312,13 +315,13 @@ def _holds(tree: ast.Module, names: Names) -> bool:
     return True
 
 
-def report_on(job: Mapping[str, Any]) -> NoReturn:
-    """Judge the job's checks; reads from the candidate on 3, writes to it on 4, reports on 5."""
+def report_on(job: Mapping[str, Any], checks: Sequence[str]) -> NoReturn:
+    """Judge the checks; reads from the candidate on 3, writes to it on 4, reports on 5."""
     import os
 
     if job["path"]:
         sys.path[:] = job["path"]
-    held, verdict, detail = judge(job["checks"], 3, 4)
+    held, verdict, detail = judge(checks, 3, 4)
     os.write(5, f"{held}\n{verdict}\n{detail}".encode("utf-8", "replace"))
     os.close(5)
     # the wire stays open, so that the candidate lives until the warden ends both

@@ -7,13 +7,15 @@ limits do not count.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import resource
 import sys
-from collections.abc import Mapping
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself takes as long to import as a small program takes to run
+    from collections.abc import Mapping
+    from typing import Any
 
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 22, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
@@ -116,8 +118,11 @@ def become_warden() -> None:
     global _interrupts  # noqa: PLW0603  one process, one handler
     if sys.platform != "linux":
         return
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
-        score.write("1000")
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
+    except OSError:
+        pass  # the process that makes the tree may not say so
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     _libc.signal.restype = ctypes.c_void_p

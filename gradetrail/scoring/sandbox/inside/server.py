@@ -9,12 +9,15 @@ from __future__ import annotations
 import operator
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
-from typing import Any, NoReturn
 
 from gradetrail.scoring.sandbox.inside.candidate import describe
 from gradetrail.scoring.sandbox.inside.wire import GoneError, Wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself takes as long to import as a small program takes to run
+    from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
+    from typing import Any, NoReturn
 
 PLAIN: tuple[type[Any], ...] = (int, float, str, bytes, tuple, list, frozenset, set, dict)
 """What a class may extend so that its objects still have a plain value."""
@@ -80,6 +83,9 @@ class Server:
             self.objects[number], self.numbers[id(value)] = value, number
         if isinstance(value, type) and issubclass(value, BaseException):
             return {"ref": number, "lineage": self._lineage(value)}
+        if type(value) in PLAIN:
+            # a structure that contains itself: it has no end as a plain value
+            return {"ref": number}
         for plain in PLAIN:
             if isinstance(value, plain):
                 return {"ref": number, "plain": self.wire.encode(plain(value))}

@@ -10,16 +10,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself takes as long to import as a small program takes to run
+    from collections.abc import Callable
+    from typing import Any
+
+    Lend = Callable[[Any], Any]
+    """Gives the encoded stand-in of an object that is not plain, or raises TypeError."""
 
 MESSAGE_LIMIT = 64 * 2**20
 NATIVE_INTEGER = 1 << 2048
 """Beyond this an integer travels in base 16, which Python converts at any length."""
 FLAT = frozenset({type(None), bool, float, str})
-
-Lend = Callable[[Any], Any]
-"""Gives the encoded stand-in of an object that is not plain, or raises TypeError."""
 
 BUILT: dict[str, Callable[[Any], Any]] = {
     "tuple": tuple,
