@@ -46,7 +46,11 @@ def _expand_rule(item: Any) -> Any:
         return {"rule": item} if item in NAMED_RULES else {"rule": "regex", "pattern": item}
     if isinstance(item, dict) and "rule" not in item:
         if "regex" in item:
-            return {"rule": "regex", "pattern": item["regex"], **{k: v for k, v in item.items() if k != "regex"}}
+            return {
+                "rule": "regex",
+                "pattern": item["regex"],
+                **{k: v for k, v in item.items() if k != "regex"},
+            }
         for name in NAMED_RULES:
             if name in item:
                 rest = {k: v for k, v in item.items() if k != name}
@@ -76,6 +80,8 @@ class ScorerBase(Block):
     score_min: ClassVar[float | None] = 0.0
     score_max: ClassVar[float | None] = 1.0
     higher_is_better: ClassVar[bool] = True
+    file_options: ClassVar[tuple[str, ...]] = ()
+    """Options that name a file, whose content is in the scorer_id."""
 
     @property
     def threshold(self) -> float | None:
@@ -92,14 +98,25 @@ class ScorerBase(Block):
 Normalizer = Literal["strip", "lower", "collapse_whitespace", "nfkc", "punctuation", "articles", "numbers"]
 
 
-class Exact(ScorerBase):
-    """Equal to the target, or to any of several, after normalising both sides."""
+class Equality(ScorerBase):
+    """Options of scorers that compare whole texts."""
 
-    type: Literal["exact"] = "exact"
     normalize: tuple[Normalizer, ...] = ("strip",)
     """Applied to both sides in the order given."""
     case: bool = True
     """False compares without regard to case: `lower` at the end of `normalize`."""
+
+
+class Exact(Equality):
+    """Equal to the target, or to any of several, after normalising both sides."""
+
+    type: Literal["exact"] = "exact"
+
+
+class Accuracy(Equality):
+    """`exact` under the name that some task files use."""
+
+    type: Literal["accuracy"] = "accuracy"
 
 
 class Includes(ScorerBase):
@@ -113,15 +130,34 @@ class Includes(ScorerBase):
 
 
 class Regex(ScorerBase):
-    """`re.search` in Python's meaning; a templated pattern is rendered for each sample."""
+    """`re.search` in Python's meaning; a templated pattern is rendered for each sample.
+
+    A pattern with `{{` is right if it matches. Another is right if group 1, or else the whole match,
+    equals a target but for white space at its ends; without a target, if it matches.
+    """
 
     type: Literal["regex"] = "regex"
     pattern: str
     flags: tuple[Literal["IGNORECASE", "MULTILINE", "DOTALL"], ...] = ()
 
+    @property
+    def is_templated(self) -> bool:
+        """Whether the pattern is rendered for each sample."""
+        return "{{" in self.pattern
+
 
 class Numeric(ScorerBase):
-    """The number in the answer equals the target's within the tolerance."""
+    r"""The number in the answer equals the target's within the tolerance.
+
+    A number is a token of ASCII digits with at most one decimal mark: `42`, `-3.14`, `.5`, `1,234,567`,
+    `1 234 567` (no-break or thin spaces), `1.5e3`, `2 \times 10^3`, `3/4`, `1 1/2`, `\frac{3}{4}`, after a
+    sign that does not follow a letter, digit or closing bracket. Currency signs, brackets, quotes,
+    markdown and LaTeX around it, and the full stop or comma after it, do not matter. Letters attached to
+    it make it no number (`42abc`, `3rd`, `5k`) unless they are one of the units in
+    `gradetrail.scoring.numbers.UNITS`; nor are parts of dates, versions and powers (`1/2/2026`, `1.2.3`,
+    `x^2`), nor `nan`, `inf` and `1_000`. Numbers are compared exactly, whatever their length; a
+    tolerance counts its own edge, and `rel_tol` is relative to the target.
+    """
 
     type: Literal["numeric"] = "numeric"
     abs_tol: float = Field(default=0.0, ge=0)
@@ -129,8 +165,9 @@ class Numeric(ScorerBase):
     percent: Literal["ignore", "fraction"] = "ignore"
     """`ignore`: 35% is 35. `fraction`: 35% is 0.35."""
     decimal: Literal[".", ","] = "."
+    """Decimal mark; the other of the two separates thousands."""
     which: Literal["first", "last"] = "last"
-    """Which number of a text without an extraction rule counts."""
+    """Which number counts of the answer, or of what `extract` found."""
 
 
 class Choice(ScorerBase):
@@ -141,6 +178,30 @@ class Choice(ScorerBase):
     """An answer that is exactly one option's text counts as its letter."""
 
 
+class F1(ScorerBase):
+    """Harmonic mean of precision and recall of the words in common; best of several targets."""
+
+    type: Literal["f1"] = "f1"
+    is_exact: ClassVar[bool] = False
+
+
+class RougeL(ScorerBase):
+    """ROUGE-L: F with beta 1 of the longest common subsequence of words; best of several targets."""
+
+    type: Literal["rouge_l"] = "rouge_l"
+    is_exact: ClassVar[bool] = False
+
+
+class BleuAdd1(ScorerBase):
+    """Sentence BLEU-4 with one added to every n-gram count, n = 1 too; best of several targets.
+
+    Kept for tables made with it: texts of one word that share nothing score 0.84 under it.
+    """
+
+    type: Literal["bleu_add1"] = "bleu_add1"
+    is_exact: ClassVar[bool] = False
+
+
 class Switch(ScorerBase):
     """Another scorer for each value of a template: for datasets that mix tasks."""
 
@@ -148,6 +209,7 @@ class Switch(ScorerBase):
     on: str
     """Template over the sample, such as `{{ metric }}`."""
     cases: dict[str, Scorer]
+    """Scorer by value; a case without `extract` or `target` takes what the switch would have."""
 
 
 class CodeExec(ScorerBase):
@@ -186,10 +248,14 @@ def _kind(value: Any) -> Any:
 
 Scorer = Annotated[
     Annotated[Exact, Tag("exact")]
+    | Annotated[Accuracy, Tag("accuracy")]
     | Annotated[Includes, Tag("includes")]
     | Annotated[Regex, Tag("regex")]
     | Annotated[Numeric, Tag("numeric")]
     | Annotated[Choice, Tag("choice")]
+    | Annotated[F1, Tag("f1")]
+    | Annotated[RougeL, Tag("rouge_l")]
+    | Annotated[BleuAdd1, Tag("bleu_add1")]
     | Annotated[CodeExec, Tag("code_exec")]
     | Annotated[Switch, Tag("switch")],
     Discriminator(_kind),

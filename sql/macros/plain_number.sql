@@ -6,12 +6,17 @@ create or replace macro plain_number(token, mark) as
     list_transform(
         [
             ltrim(
-                rtrim(replace(replace(token, case mark when '.' then ',' else '.' end, ''), mark, '.'), ' %'), '-'
+                rtrim(
+                    replace(replace(token, case mark when '.' then ',' else '.' end, ''), mark, '.'), ' %'
+                ),
+                '-'
             )
         ],
         lambda digits: list_transform(
             [
-                ltrim(case when contains(digits, '.') then rtrim(rtrim(digits, '0'), '.') else digits end, '0')
+                ltrim(
+                    case when contains(digits, '.') then rtrim(rtrim(digits, '0'), '.') else digits end, '0'
+                )
             ],
             lambda shown: case
                 when shown = '' then '0'

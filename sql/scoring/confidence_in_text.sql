@@ -9,21 +9,24 @@ set
     detail = case
         when stated.fault is not null then concat_ws('; ', grade.detail, stated.fault)
         when stated.value between 0 and 1 then grade.detail
-        when stated.value is null then concat_ws('; ', grade.detail, 'confidence `' || stated.text || '` is no number')
+        when stated.value is null
+            then concat_ws('; ', grade.detail, 'confidence `' || stated.text || '` is no number')
         else concat_ws('; ', grade.detail, 'confidence ' || stated.value::varchar || ' is outside 0..1')
     end
 from (
+    with number as (
+        select
+            unnest($texts::varchar[]) as text,
+            unnest($values::double[]) as value
+    )
+
     select
         found.row,
         found.text,
         found.fault,
         number.value
     from found
-    left join (
-        select
-            unnest($texts::varchar[]) as text,
-            unnest($values::double[]) as value
-    ) as number on found.text = number.text
+    left join number on found.text = number.text
     where found.text is not null or found.fault is not null
 ) as stated
 where grade.row = stated.row

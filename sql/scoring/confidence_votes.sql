@@ -9,9 +9,11 @@ set
 from (
     select
         grade.row,
-        case when grade.score is not null and grade.extracted is not null
-            then count(*) over (partition by answer.entrant, answer.sample_id, grade.score is null, grade.extracted)
-            / count(*) over (partition by answer.entrant, answer.sample_id)
+        case
+            when grade.score is not null and grade.extracted is not null
+                then count(*) over (
+                    partition by answer.entrant, answer.sample_id, grade.score is null, grade.extracted
+                ) / count(*) over (partition by answer.entrant, answer.sample_id)
         end as share,
         count(*) over (partition by answer.entrant, answer.sample_id) as n_answers
     from grade

@@ -4,6 +4,6 @@
 -- Source: the table `grade`.
 update grade
 set
-    extracted = case when length(grade.extracted) > 500 then left(grade.extracted, 500) || '…' else grade.extracted end,
-    detail = case when length(grade.detail) > 500 then left(grade.detail, 500) || '…' else grade.detail end
+    extracted = shortened(grade.extracted, 500),
+    detail = shortened(grade.detail, 500)
 where length(grade.extracted) > 500 or length(grade.detail) > 500

@@ -1,6 +1,6 @@
 -- The grades of the answers in `subject`.
 -- One row per row of `subject`.
--- score is NULL unless the outcome is `scored`; $source says whose confidence counts, '' for none of these.
+-- score is NULL unless the outcome is `scored`; $source says whose confidence counts.
 -- Source: the table `verdict`; the order of the branches is the order of precedence.
 insert into grade
 with joined as (
@@ -29,10 +29,14 @@ select
     joined.row,
     'score' as metric,
     joined.score,
-    case when $higher_is_better then joined.score >= $threshold else joined.score <= $threshold end as is_pass,
+    case
+        when $higher_is_better then joined.score >= $threshold
+        else joined.score <= $threshold
+    end as is_pass,
     case
         when joined.status in ('pending', 'skipped') then joined.status
-        when joined.status = 'error' and joined.error_type in ('over_context', 'filtered') then joined.error_type
+        when joined.status = 'error' and joined.error_type in ('over_context', 'filtered')
+            then joined.error_type
         when joined.status = 'error' then 'provider_error'
         when joined.score is not null then 'scored'
         when joined.fault is not null then 'scorer_error'
@@ -50,7 +54,10 @@ select
     case
         when joined.confidence is not null and not joined.confidence between 0 and 1
             then concat_ws(
-                '; ', joined.detail, joined.fault, 'confidence ' || joined.confidence::varchar || ' is outside 0..1'
+                '; ',
+                joined.detail,
+                joined.fault,
+                'confidence ' || joined.confidence::varchar || ' is outside 0..1'
             )
         when joined.fault is not null then concat_ws('; ', joined.detail, joined.fault)
         else joined.detail

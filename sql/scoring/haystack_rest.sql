@@ -3,6 +3,12 @@
 -- extracted_by and note are NULL: nothing was extracted before.
 -- Source: the view `gradable` and the table `piece`.
 create or replace temp view haystack as
+with rest as (
+    select piece.row
+    from piece
+    where piece.text is null and piece.fault is null
+)
+
 select
     gradable.row,
     gradable.targets,
@@ -11,8 +17,4 @@ select
     null::varchar as extracted_by,
     null::varchar as note
 from gradable
-semi join (
-    select piece.row
-    from piece
-    where piece.text is null and piece.fault is null
-) as rest using (row)
+semi join rest using (row)

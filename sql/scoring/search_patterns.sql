@@ -8,21 +8,22 @@ with candidate as materialized (
         patterned.row,
         patterned.number,
         patterned.note,
-        pattern.fault,
         case
-            when pattern.translated is not null
+            when
+                pattern.translated is not null
                 and (not pattern.is_ascii_only or strlen(patterned.text) = length(patterned.text))
                 then regexp_extract_all(patterned.text, pattern.translated, 1)
         end as matches
     from patterned
     inner join pattern on patterned.number = pattern.number
+    where pattern.fault is null
 )
 
 select
     candidate.row,
     candidate.number,
-    case when candidate.fault is null then len(candidate.matches) > 0 end as is_match,
+    len(candidate.matches) > 0 as is_match,
     candidate.matches[1] as whole,
     candidate.note,
-    candidate.fault
+    null as fault
 from candidate

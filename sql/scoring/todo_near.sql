@@ -24,15 +24,4 @@ select
     compared.key,
     compared.keys
 from compared
-where
-    list_bool_or(
-        list_transform(
-            compared.keys,
-            lambda target: coalesce(
-                abs(try_cast(compared.key as double) - try_cast(target as double))
-                <= greatest($abs_tol, $rel_tol * abs(try_cast(target as double))) * 1.000001
-                + 1e-12 * (abs(try_cast(compared.key as double)) + abs(try_cast(target as double))),
-                true
-            )
-        )
-    )
+where may_be_near(compared.key, compared.keys, $abs_tol, $rel_tol)

@@ -10,24 +10,7 @@ with judged as materialized (
         found.extracted_by,
         found.note,
         subject.choices,
-        list_filter(
-            list_transform(
-                found.targets,
-                lambda target: case
-                    when
-                        regexp_full_match(strip_text(target), '[A-Za-z]')
-                        and ord(upper(strip_text(target))) - 64 <= len(subject.choices)
-                        then upper(strip_text(target))
-                    else chr(
-                        64 + list_position(
-                            list_transform(subject.choices, lambda choice: strip_text(choice)),
-                            strip_text(target)
-                        )
-                    )
-                end
-            ),
-            lambda letter: letter is not null
-        ) as letters
+        right_letters(found.targets, subject.choices) as letters
     from found
     inner join subject on found.row = subject.row
     where
@@ -37,7 +20,9 @@ with judged as materialized (
 
 select
     judged.row,
-    case when len(judged.letters) > 0 then list_contains(judged.letters, judged.text)::integer::double end as score,
+    case
+        when len(judged.letters) > 0 then list_contains(judged.letters, judged.text)::integer::double
+    end as score,
     judged.text as extracted,
     judged.extracted_by,
     judged.note as detail,

@@ -18,15 +18,8 @@ with side as materialized (
 
 select
     side.row,
-    (
-        not is_blank(side.text)
-        and list_contains(
-            list_transform(
-                side.targets,
-                lambda target: normal_text(target, $is_lower, $is_collapsed, $is_stripped)
-            ),
-            side.text
-        )
+    equals_any_target(
+        side.text, side.targets, $is_lower, $is_collapsed, $is_stripped
     )::integer::double as score,
     side.text as extracted,
     coalesce(side.extracted_by, 'text') as extracted_by,

@@ -1,6 +1,6 @@
--- Answers in which an extraction rule failed, as verdicts.
+-- Answers in which an extraction rule failed or found nothing in Python, as verdicts.
 -- One row per such answer.
--- score is NULL; fault says why.
+-- score is NULL; fault says what failed, detail which engine looked.
 -- Source: the table `piece`.
 insert into verdict
 select
@@ -11,4 +11,6 @@ select
     piece.note as detail,
     piece.fault
 from piece
-where piece.fault is not null
+where
+    piece.text is null
+    and (piece.fault is not null or piece.note is not null)

@@ -20,12 +20,7 @@ with side as materialized (
 looked as materialized (
     select
         side.*,
-        list_filter(
-            side.targets,
-            lambda target: not is_blank(target)
-            and contains(side.text, normal_text(target, $is_lower, $is_collapsed, $is_stripped))
-            and normal_text(target, $is_lower, $is_collapsed, $is_stripped) <> ''
-        ) as present
+        targets_present(side.text, side.targets, $is_lower, $is_collapsed, $is_stripped) as present
     from side
 )
 
@@ -43,11 +38,8 @@ select
         case
             when len(looked.present) = len(looked.targets) or (len(looked.present) > 0 and not $is_all)
                 then 'found: ' || list_aggregate(looked.present, 'string_agg', ', ')
-            else 'missing: ' || list_aggregate(
-                list_filter(looked.targets, lambda target: not list_contains(looked.present, target)),
-                'string_agg',
-                ', '
-            )
+            else 'missing: '
+                || list_aggregate(targets_missing(looked.targets, looked.present), 'string_agg', ', ')
         end
     ) as detail,
     null::varchar as fault

@@ -17,9 +17,7 @@ with side as materialized (
 
 select
     side.row,
-    list_contains(
-        list_transform(side.targets, lambda target: strip_text(target)), side.text
-    )::integer::double as score,
+    equals_any_target(side.text, side.targets, false, false, true)::integer::double as score,
     side.text as extracted,
     'regex' as extracted_by,
     side.note as detail,

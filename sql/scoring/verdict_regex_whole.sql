@@ -7,18 +7,20 @@ set
     score = 1,
     extracted = whole.text
 from (
+    with wrong as (
+        select verdict.row
+        from verdict
+        inner join found on verdict.row = found.row
+        where verdict.score = 0 and not found.is_open
+    )
+
     select
         haystack.row,
         haystack.targets,
         strip_text(regexp_extract(haystack.text, $pattern, $group)) as text
     from haystack
-    semi join (
-        select verdict.row
-        from verdict
-        inner join found on verdict.row = found.row
-        where verdict.score = 0 and not found.is_open
-    ) as wrong using (row)
+    semi join wrong using (row)
 ) as whole
 where
     verdict.row = whole.row
-    and list_contains(list_transform(whole.targets, lambda target: strip_text(target)), whole.text)
+    and equals_any_target(whole.text, whole.targets, false, false, true)

@@ -1,6 +1,6 @@
--- Answers in which a search failed, as verdicts.
+-- Answers in which a search failed or found nothing in Python, as verdicts.
 -- One row per such answer.
--- score is NULL; fault says why.
+-- score is NULL; fault says what failed, detail which engine looked.
 -- Source: the table `found`.
 insert into verdict
 select
@@ -11,4 +11,6 @@ select
     found.note as detail,
     found.fault
 from found
-where found.fault is not null
+where
+    found.text is null
+    and (found.fault is not null or found.note is not null)

@@ -8,7 +8,9 @@ select
     searched.is_match::integer::double as score,
     case when not is_blank(searched.whole) then searched.whole end as extracted,
     case when not is_blank(searched.whole) then 'regex' end as extracted_by,
-    concat_ws('; ', searched.note, case when searched.is_match then searched.whole else pattern.source end) as detail,
+    concat_ws(
+        '; ', searched.note, case when searched.is_match then searched.whole else pattern.source end
+    ) as detail,
     searched.fault
 from searched
 inner join pattern on searched.number = pattern.number

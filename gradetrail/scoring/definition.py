@@ -1,0 +1,331 @@
+"""What decides a grade: one definition for each named scorer of a spec, its identity, and its check.
+
+Invariant: two definitions with equal `scorer_id` give equal grades to equal answers; the name and the
+policy for unanswered trials are not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradetrail.errors import Fault
+from gradetrail.request import content_id
+from gradetrail.scorer_spec import Choice, CodeExec, Equality, ExtractRule, Includes, Regex, Scorer, Switch
+from gradetrail.scoring.programs import program_columns
+from gradetrail.spec import Confidence, Spec
+
+SCORER_TAG = "gradetrail.scorer.v1"
+PATTERN_FLAGS = {"IGNORECASE": re.IGNORECASE, "MULTILINE": re.MULTILINE, "DOTALL": re.DOTALL}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Everything that decides a grade."""
+
+    name: str
+    """Name of the scorer in the task; not in the id."""
+    scorer: Scorer
+    extract: tuple[ExtractRule, ...]
+    """Chain of extraction rules; empty where there is none or the scorer takes none."""
+    confidence: Confidence | None
+    """None takes the confidence that the provider gave."""
+    target: str | list[str] | None
+    """Template of the target; a list means any of; None: the right option, or no target at all."""
+    has_choices: bool
+    """Whether samples have options, so that the right option is the target where no template is given."""
+    files: tuple[tuple[str, str], ...] = ()
+    """sha256 of each file that the options name, by the option."""
+
+    def scorer_id(self) -> str:
+        """Hash the whole definition: 64 lower-case hex digits."""
+        return content_id(SCORER_TAG, self.content())
+
+    def content(self) -> dict[str, Any]:
+        """Give what the id covers as JSON; options that keep their default are left out."""
+        scorer = self.scorer
+        options = scorer.model_dump(
+            mode="json", exclude_defaults=True, exclude={"type", "extract", "target", "cases"}
+        )
+        confidence = self.confidence and self.confidence.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True
+        )
+        content = {
+            "type": scorer.type,
+            "version": scorer.version,
+            "options": options,
+            "extract": [rule.model_dump(mode="json", exclude_defaults=True) for rule in self.extract],
+            "confidence": confidence,
+            "target": self.target,
+            "has_choices": self.has_choices,
+            "files": dict(self.files),
+            "cases": {key: case.scorer_id() for key, case in self.cases().items()},
+        }
+        return {name: value for name, value in content.items() if value}
+
+    def record(self) -> dict[str, Any]:
+        """Give the JSON that is kept as `scorers/<scorer_id>.json`."""
+        low, high = self.bounds()
+        return {
+            "scorer_id": self.scorer_id(),
+            "definition": self.content(),
+            "score_min": low,
+            "score_max": high,
+            "higher_is_better": self.scorer.higher_is_better,
+            "pass_threshold": None if isinstance(self.scorer, Switch) else self.scorer.threshold,
+        }
+
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Give the least and the greatest score; None where there is none."""
+        scorers = [case.scorer for case in self.cases().values()] or [self.scorer]
+        lows, highs = [s.score_min for s in scorers], [s.score_max for s in scorers]
+        return (
+            None if None in lows else min(low for low in lows if low is not None),
+            None if None in highs else max(high for high in highs if high is not None),
+        )
+
+    def cases(self) -> dict[str, Definition]:
+        """Give the definition behind each case of a `switch`; empty for other scorers."""
+        if not isinstance(self.scorer, Switch):
+            return {}
+        return {
+            key: replace(
+                self,
+                name=f"{self.name}.cases.{key}",
+                scorer=case,
+                extract=_chain(case, self.extract),
+                target=self._case_target(key, case),
+            )
+            for key, case in self.scorer.cases.items()
+        }
+
+    def _case_target(self, key: str, case: Scorer) -> str | list[str] | None:
+        if case.target is not None:
+            return case.target
+        is_joined = isinstance(self.target, str) and self.target.startswith(JOINED)
+        return None if is_joined and _branch(key) not in str(self.target) else self.target
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether an answer cannot be graded without a target."""
+        return not isinstance(self.scorer, Regex | CodeExec | Switch)
+
+
+def definitions(spec: Spec) -> list[Definition]:
+    """Give the definition of each scorer of a spec, in the order given."""
+    return [
+        Definition(
+            name=name,
+            scorer=scorer,
+            extract=_chain(scorer, spec.extract),
+            confidence=spec.confidence,
+            target=_target(scorer, spec.target, has_choices=spec.choices is not None),
+            has_choices=spec.choices is not None,
+            files=tuple(_digests(spec, scorer)),
+        )
+        for name, scorer in spec.scorers.items()
+    ]
+
+
+def _chain(scorer: Scorer, inherited: tuple[ExtractRule, ...]) -> tuple[ExtractRule, ...]:
+    if not scorer.uses_extract:
+        return ()
+    return scorer.extract if scorer.extract is not None else inherited
+
+
+def _target(
+    scorer: Scorer, inherited: str | list[str] | None, *, has_choices: bool
+) -> str | list[str] | None:
+    """Give the target's template; for a switch whose cases have their own, one that picks among them.
+
+    A choice is compared with the option that `choices.answer` names, which alone knows the order shown,
+    unless the scorer itself has a target.
+    """
+    own = scorer.target
+    if own is None and not (has_choices and isinstance(scorer, Choice)):
+        own = inherited
+    if not isinstance(scorer, Switch) or isinstance(own, list):
+        return own
+    cases = {key: _case_target(case, has_choices=has_choices) for key, case in scorer.cases.items()}
+    if all(target is None for target in cases.values()):
+        return own
+    joined = {key: target if target is not None else own for key, target in cases.items()}
+    return _by_case(scorer.on, {key: target for key, target in joined.items() if isinstance(target, str)})
+
+
+def _case_target(case: Scorer, *, has_choices: bool) -> str | list[str] | None:
+    if case.target is None and has_choices and isinstance(case, Choice):
+        return "{{ answer_letter }}"
+    return case.target
+
+
+def _have_targets(scorer: Switch, *, has_choices: bool) -> bool:
+    return any(_case_target(case, has_choices=has_choices) is not None for case in scorer.cases.values())
+
+
+def _digests(spec: Spec, scorer: Scorer) -> Iterator[tuple[str, str]]:
+    for option in scorer.file_options:
+        name = getattr(scorer, option)
+        if name is not None and spec.path(name).is_file():
+            yield option, hashlib.sha256(spec.path(name).read_bytes()).hexdigest()
+
+
+def columns(definition: Definition) -> dict[str, str]:
+    """Give the templates to be rendered for each sample before grading, by the column of `answer`.
+
+    What holds no template is not in it. The cases of a `switch` share the columns: theirs is one
+    template that asks for the switch's value itself.
+    """
+    scorer = definition.scorer
+    if isinstance(scorer, Switch):
+        found = {"switch": scorer.on}
+        cases = {key: columns(case) for key, case in definition.cases().items()}
+        for column in dict.fromkeys(name for templates in cases.values() for name in templates):
+            found[column] = _by_case(scorer.on, {key: t[column] for key, t in cases.items() if column in t})
+        return found
+    if isinstance(scorer, CodeExec):
+        return program_columns(scorer)
+    if isinstance(scorer, Regex) and scorer.is_templated:
+        return {"pattern": scorer.pattern}
+    return {}
+
+
+def _by_case(on: str, templates: Mapping[str, str]) -> str:
+    """Join templates into one that picks by the value of `on`; empty for other values."""
+    branches = "{% else %}".join(_branch(key) + template for key, template in templates.items())
+    return JOINED + on + "{% endset %}" + branches + "{% endif %}" * len(templates)
+
+
+JOINED = "{% set case_key %}"
+"""How a template begins that `_by_case` made."""
+
+
+def _branch(key: str) -> str:
+    return "{% if case_key == " + json.dumps(key) + " %}"
+
+
+def check(definition: Definition, place: str) -> list[Fault]:
+    """Find what is wrong with a definition before any call; `place` is `file:line` of the scorer."""
+    return list(_faults(definition, place, f"scorers.{definition.name}"))
+
+
+def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
+    scorer = definition.scorer
+    yield from _chain_faults(
+        definition.extract, place, "extract" if scorer.extract is None else f"{field}.extract"
+    )
+    if isinstance(scorer, Regex):
+        pattern = (
+            re.sub(r"\{\{.*?\}\}", "0", scorer.pattern, flags=re.DOTALL)
+            if scorer.is_templated
+            else scorer.pattern
+        )
+        yield from _pattern_faults(pattern, scorer.flags, place, f"{field}.pattern")
+    if isinstance(scorer, Switch):
+        yield from _switch_faults(definition, scorer, place, field)
+    elif definition.needs_target and definition.target is None and not definition.has_choices:
+        yield Fault(
+            f"a {scorer.type} scorer needs a target", place, field, 'add `target: "{{ answer }}"` to the spec'
+        )
+    if isinstance(scorer, Choice) and not definition.has_choices:
+        yield Fault(
+            "a choice scorer needs options",
+            place,
+            field,
+            "add `choices: {from: ..., answer: ...}` to the spec",
+        )
+    if isinstance(scorer, Equality | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
+        yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize")
+    yield from _confidence_faults(definition.confidence, place)
+
+
+def _chain_faults(chain: Iterable[ExtractRule], place: str, field: str) -> Iterator[Fault]:
+    for number, rule in enumerate(chain):
+        here = f"{field}.{number}"
+        if rule.rule == "regex":
+            if rule.pattern is None:
+                yield Fault("a regex rule needs a pattern", place, here, "write `regex: 'A:\\s*(.+)'`")
+            else:
+                yield from _pattern_faults(rule.pattern, rule.flags, place, here)
+            if rule.pattern is not None and "{{" in rule.pattern:
+                yield Fault(
+                    "`extract` takes no templates",
+                    place,
+                    here,
+                    "compare with the target in the scorer instead",
+                )
+        elif rule.pattern is not None or rule.flags:
+            yield Fault(f"a {rule.rule} rule takes no pattern or flags", place, here)
+        if rule.path is not None and rule.rule != "json":
+            yield Fault(f"a {rule.rule} rule takes no path", place, here, "`path` belongs to `json`")
+
+
+def _pattern_faults(pattern: str, flags: Iterable[str], place: str, field: str) -> Iterator[Fault]:
+    try:
+        compiled(pattern, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        yield Fault(
+            f"not a regular expression: {error} in {pattern!r}",
+            place,
+            field,
+            "use the syntax of Python's `re`",
+        )
+
+
+def compiled(pattern: str, flags: Iterable[str]) -> re.Pattern[str]:
+    """Compile in Python's meaning, with the flags that are named."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `[[` is legal today; what it may mean one day is no fault of a spec
+        return re.compile(pattern, flag_bits(flags))
+
+
+def flag_bits(flags: Iterable[str]) -> int:
+    """Turn names such as IGNORECASE into the bits of `re`."""
+    bits = 0
+    for flag in flags:
+        bits |= PATTERN_FLAGS[flag]
+    return int(bits)
+
+
+def _switch_faults(definition: Definition, scorer: Switch, place: str, field: str) -> Iterator[Fault]:
+    if not scorer.cases:
+        yield Fault("a switch without cases", place, f"{field}.cases", "name a scorer for each value of `on`")
+    if isinstance(definition.target, list) and _have_targets(scorer, has_choices=definition.has_choices):
+        yield Fault(
+            "cases have targets of their own and the spec has a list of targets", place, f"{field}.cases",
+            "give either all of them one template or the spec the list for all",
+        )  # fmt: skip
+    if scorer.pass_threshold is not None:
+        yield Fault("a switch takes no pass_threshold", place, field, "give it to the cases")
+    for key, case in definition.cases().items():
+        if isinstance(case.scorer, Switch):
+            yield Fault(
+                "a switch inside a switch", place, f"{field}.cases.{key}", "put its cases beside the others"
+            )
+        elif isinstance(case.scorer, CodeExec):
+            yield Fault(
+                "code_exec cannot be a case of a switch", place, f"{field}.cases.{key}", "make it a scorer"
+            )
+        elif isinstance(case.scorer.target, list):
+            yield Fault(
+                "the target of a case is one template", place, f"{field}.cases.{key}.target",
+                "give a list of targets to the spec, for all cases",
+            )  # fmt: skip
+        else:
+            yield from _faults(case, place, f"{field}.cases.{key}")
+
+
+def _confidence_faults(rule: Confidence | None, place: str) -> Iterator[Fault]:
+    if rule is None:
+        return
+    if rule.from_ == "text" and rule.regex is None:
+        yield Fault("a confidence from text needs a regex", place, "confidence", "or say `from: provider`")
+    elif rule.from_ != "text" and rule.regex is not None:
+        yield Fault(f"a confidence from {rule.from_} takes no regex", place, "confidence.regex")
+    elif rule.regex is not None:
+        yield from _pattern_faults(rule.regex, (), place, "confidence.regex")

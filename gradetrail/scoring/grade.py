@@ -1,0 +1,100 @@
+"""Grades the answers of one relation with one scorer.
+
+Invariant: the table `grade` has exactly one row per row of `answer` and metric. A score stands only with
+the outcome `scored`; otherwise the outcome says why there is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradetrail import sql
+from gradetrail.scorer_spec import Switch
+from gradetrail.scoring.chain import extract
+from gradetrail.scoring.comparison import compare, has_target
+from gradetrail.scoring.confidence import add_stated_confidence, source_of
+from gradetrail.scoring.definition import Definition, check, columns, definitions
+from gradetrail.scoring.regex_process import RegexProcess
+from gradetrail.scoring.tables import load_macros
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Definition", "check", "columns", "definitions", "grade"]
+
+
+def grade(con: duckdb.DuckDBPyConnection, definition: Definition, *, allow_unsafe_code: bool = False) -> None:
+    """Grade the relation `answer` and make the temporary table `grade`.
+
+    `answer` has row (unique), entrant, sample_id, epoch, text, stop_reason, status, error_type, targets,
+    choices, pattern, switch, confidence, token_nll, token_count. `grade` has row, metric, score, is_pass,
+    outcome, extracted, extracted_by, confidence, confidence_source, detail. Programs that a model wrote are
+    run in a sandbox; GradetrailError where none can be made, unless `allow_unsafe_code`.
+    """
+    load_macros(con)
+    sql.run_file(con, "scoring/no_grade")
+    try:
+        with RegexProcess() as process:
+            _grade(con, definition, process, allow_unsafe=allow_unsafe_code)
+            _add_confidence(con, definition, process)
+        sql.run_file(con, "scoring/cut_long_texts")
+    finally:
+        sql.run_file(con, "scoring/drop_grading")
+
+
+def _grade(
+    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
+) -> None:
+    if not isinstance(definition.scorer, Switch):
+        sql.run_file(con, "scoring/subject")
+        _grade_subject(con, definition, process, allow_unsafe=allow_unsafe)
+        return
+    cases = definition.cases()
+    for key, case in cases.items():
+        sql.run_file(con, "scoring/set_case", {"value": key})
+        sql.run_file(con, "scoring/subject_of_case")
+        _grade_subject(con, case, process, allow_unsafe=allow_unsafe)
+    sql.run_file(con, "scoring/set_cases", {"value": list(cases)})
+    sql.run_file(con, "scoring/subject_without_case")
+    sql.run_file(con, "scoring/verdict_unknown_case")
+    _write_grades(con, definition)
+
+
+def _grade_subject(
+    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
+) -> None:
+    """Grade the answers in `subject` and add them to `grade`."""
+    sql.run_file(con, "scoring/gradable")
+    if definition.extract:
+        extract(con, definition.extract, process)
+        sql.run_file(con, "scoring/haystack_of_pieces")
+    else:
+        sql.run_file(con, "scoring/haystack")
+    compare(con, definition, process, allow_unsafe=allow_unsafe)
+    if definition.extract:
+        sql.run_file(con, "scoring/verdict_faults")
+    _write_grades(con, definition)
+
+
+def _write_grades(con: duckdb.DuckDBPyConnection, definition: Definition) -> None:
+    scorer = definition.scorer
+    params = {
+        "source": source_of(definition.confidence),
+        "threshold": scorer.threshold,
+        "higher_is_better": scorer.higher_is_better,
+        "needs_target": has_target(definition) or definition.needs_target,
+    }
+    sql.run_file(con, "scoring/grade", params)
+
+
+def _add_confidence(con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess) -> None:
+    rule = definition.confidence
+    if rule is None:
+        return
+    if rule.from_ == "votes":
+        sql.run_file(con, "scoring/confidence_votes")
+    elif rule.from_ == "text":
+        sql.run_file(con, "scoring/subject")
+        sql.run_file(con, "scoring/gradable")
+        sql.run_file(con, "scoring/haystack")
+        add_stated_confidence(con, rule, process)

@@ -1,0 +1,99 @@
+"""What a JSON value in an answer says.
+
+Invariant: only whole values count, and numbers and strings keep their text: `1.50` stays `1.50`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+
+class _NumberText(str):
+    """A number as it was written."""
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_int=_NumberText, parse_float=_NumberText, parse_constant=_refuse)
+_FENCED = re.compile(r"^[ ]{0,3}```[^\n`]*\n(.*?)^[ ]{0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
+_ABSENT = object()
+MAX_READ = 20_000_000
+"""Characters read in vain, over all brackets that are tried as a beginning: bounds hostile texts."""
+DEPTH_READ = 10_000
+"""What a nesting that is too deep counts as."""
+
+
+def last_json(text: str, path: str | None = None) -> str | None:
+    """Give the last object or list of a text in which `path` leads somewhere, as text; None if there is none.
+
+    A text, or its last fenced block, that is a single JSON value counts too. `path` is dotted, with
+    numbers for places in lists. Strings come as they are, null counts as nothing.
+    """
+    found = None
+    for value in _values(text):
+        here = _at(value, path)
+        if here is not _ABSENT and here is not None:
+            found = _shown(here)
+    return found or None
+
+
+def _values(text: str) -> list[Any]:
+    values: list[Any] = []
+    position, n_read = 0, 0
+    for start in re.finditer(r"[{\[]", text):
+        if start.start() < position:
+            continue
+        try:
+            value, position = _DECODER.raw_decode(text, start.start())
+        except json.JSONDecodeError as error:
+            n_read += error.pos - start.start()
+        except (ValueError, RecursionError):
+            n_read += DEPTH_READ
+        else:
+            values.append(value)
+        if n_read > MAX_READ:
+            break
+    if not values:
+        for candidate in (text, *_FENCED.findall(text)[-1:]):
+            try:
+                values.append(_DECODER.decode(candidate.strip()))
+            except (ValueError, RecursionError):
+                continue
+    return values
+
+
+def _at(value: Any, path: str | None) -> Any:
+    for name in path.split(".") if path else ():
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return _ABSENT
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _encoded(value)
+
+
+def _encoded(value: Any) -> str:
+    if isinstance(value, _NumberText):
+        return str(value)
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_encoded(v)}" for k, v in value.items())
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ",".join(map(_encoded, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,14 @@
+-- Programs left to Python: one batch.
+-- One row per row of `todo` after $after, at most $size.
+-- NULL as in `todo`.
+-- Source: the table `todo`.
+select
+    todo.row,
+    todo.text,
+    todo.program,
+    todo.checks,
+    todo.stdin,
+    todo.stdout
+from todo
+where todo.n > $after and todo.n <= $after + $size
+order by todo.n asc
