@@ -187,6 +187,7 @@ def generate_many(
     prepared = [prepare(spec, invocation) for spec in specs]
     now = datetime.now(UTC)
     asked: set[tuple[str, str]] = set()
+    todo = None
     for plan, _ in prepared:
         todo = outstanding(root, plan, invocation.options, now)
         check_models(plan, todo)
@@ -202,6 +203,7 @@ def generate_many(
             options=invocation.options,
             shared=shared,
             progress=progress,
+            todo=todo if len(prepared) == 1 else None,
         )
         runs.append(_run(root, plan, done))
         if done.status == "interrupted":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LAYERS = ("macros", "base", "core", "views")
-"""Loaded in this order at open; a file reads earlier layers, and of its own what `ordered` puts before it."""
+"""A file reads objects of earlier layers and of its own; `in_order` finds what must come first."""
 
 SETTINGS = (
     "set global TimeZone = 'UTC'",
@@ -50,6 +51,11 @@ def text_of(name: str) -> str:
         return (sql_root() / f"{name}.sql").read_text(encoding="utf-8")
     except FileNotFoundError:
         raise QueryError(Fault(f"no SQL file `{name}`", str(sql_root()))) from None
+
+
+def summary_of(name: str) -> str:
+    """Give the first header line of `layer/stem`: what the object says."""
+    return text_of(name).partition("\n")[0].removeprefix("--").strip()
 
 
 @cache
@@ -81,34 +87,77 @@ def _scratch() -> str:
     return os.path.join(tempfile.gettempdir(), f"gradetrail-{os.getuid()}")
 
 
-_COMMENT = re.compile(r"^comment on ", re.MULTILINE | re.IGNORECASE)
+_COMMENT = re.compile(r"^comment on ", re.MULTILINE)
 _LINE_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+_READ = re.compile(r"\b(?:from|join)\s+(\w+)(\()?|\b(\w+)\(")
+_CATALOG = re.compile(
+    r"\b(?:show|describe|information_schema|duckdb_\w+|pg_\w+|sqlite_master)\b", re.IGNORECASE
+)
 
 
 @cache
-def ordered(layer: str) -> tuple[str, ...]:
-    """List the objects of a layer so that each stands after those that it reads; otherwise sorted."""
-    stems = names(layer)
-    calls = re.compile(r"(?:\b(?:from|join)\s+({0})\b)|\b({0})\(".format("|".join(stems) or "(?!)"))
-    needs = {}
-    for stem in stems:
-        body = _COMMENT.split(_LINE_COMMENT.sub("", text_of(f"{layer}/{stem}")), maxsplit=1)[0]
-        needs[stem] = {found[0] or found[1] for found in calls.findall(body)} - {stem}
+def _objects() -> tuple[dict[str, str], dict[str, str]]:
+    """Map names of relations, and of functions (macros), to `layer/stem`."""
+    relations: dict[str, str] = {}
+    functions: dict[str, str] = {}
+    for layer in LAYERS:
+        for stem in names(layer):
+            kind = functions if is_macro(f"{layer}/{stem}") else relations
+            kind[stem] = f"{layer}/{stem}"
+    return relations, functions
+
+
+def is_macro(name: str) -> bool:
+    """Say whether `layer/stem` creates a macro; otherwise it creates a view or a table."""
+    return "\ncreate or replace macro " in text_of(name)
+
+
+@cache
+def needs(name: str) -> frozenset[str]:
+    """Name the objects that `layer/stem` reads itself, each as `layer/stem`."""
+    relations, functions = _objects()
+    body = _COMMENT.split(_LINE_COMMENT.sub("", text_of(name)), maxsplit=1)[0]
+    found = set()
+    for relation, is_call, function in _READ.findall(body):
+        kind = functions if function or is_call else relations
+        found.add(kind.get(function or relation, name))
+    return frozenset(found - {name})
+
+
+def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
+    """List objects with all that they read, each after what it reads; all as `layer/stem`."""
+    graph: dict[str, frozenset[str]] = {}
+    waiting = sorted(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in graph:
+            graph[name] = needs(name)
+            waiting += sorted(graph[name])
     try:
-        return tuple(TopologicalSorter(needs).static_order()) if stems else ()
+        return tuple(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        raise QueryError(
-            Fault(f"objects of sql/{layer} read each other: {' -> '.join(error.args[1])}")
-        ) from None
+        raise QueryError(Fault(f"SQL files read each other: {' -> '.join(error.args[1])}")) from None
 
 
-def load(con: duckdb.DuckDBPyConnection, layer: str, *, with_comments: bool = False) -> None:
-    """Create every object of a layer. Comments cost as much as the views, so they are optional."""
-    for stem in ordered(layer):
-        text = text_of(f"{layer}/{stem}")
-        if not with_comments:
-            text = _COMMENT.split(text, maxsplit=1)[0]
-        run(con, text, where=f"sql/{layer}/{stem}.sql")
+def everything() -> list[str]:
+    """List the objects of all layers, as `layer/stem`."""
+    return [f"{layer}/{stem}" for layer in LAYERS for stem in names(layer)]
+
+
+def mentioned(text: str) -> list[str]:
+    """List the objects whose names stand in a query; all of them if it asks about the catalog."""
+    if _CATALOG.search(text):
+        return everything()
+    words = set(re.findall(r"\w+", text.lower()))
+    return [path for kind in _objects() for name, path in kind.items() if name in words]
+
+
+def create(con: duckdb.DuckDBPyConnection, name: str, *, with_comments: bool = False) -> None:
+    """Create the object `layer/stem`. Comments cost as much as the views, so they are optional."""
+    text = text_of(name)
+    if not with_comments:
+        text = _COMMENT.split(text, maxsplit=1)[0]
+    run(con, text, where=f"sql/{name}.sql")
 
 
 def run(
@@ -119,10 +168,17 @@ def run(
     where: str = "query",
 ) -> duckdb.DuckDBPyConnection:
     """Execute SQL; a fault names `where` and the line."""
+    with _told(where):
+        return con.execute(text, params) if params is not None else con.execute(text)
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """Turn DuckDB's errors into QueryError with file and line."""
     import duckdb
 
     try:
-        return con.execute(text, params) if params is not None else con.execute(text)
+        yield
     except duckdb.Error as error:
         line = re.search(r"LINE (\d+):", str(error))
         place = f"{where}:{line[1]}" if line else where
@@ -172,11 +228,14 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
     return statements[0]
 
 
-def arrow(result: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Give the rows of an executed query as an Arrow table."""
-    table = result.to_arrow_table()
-    if table is None:
-        raise QueryError(Fault("the query has no result"))
+def arrow_file(
+    con: duckdb.DuckDBPyConnection, name: str, params: Mapping[str, Any] | None = None
+) -> pa.Table:
+    """Run the query of the file `layer/stem`; give its rows as an Arrow table."""
+    text = text_of(name)
+    used = {key: value for key, value in (params or {}).items() if re.search(rf"\${key}\b", text)}
+    with _told(f"sql/{name}.sql"):
+        table: pa.Table = con.sql(text, params=used or None).to_arrow_table()
     return table
 
 

@@ -101,7 +101,7 @@ def _newest_run(warehouse: Warehouse, plan: Plan) -> dict[str, Any] | None:
 
 def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
     run_id = manifest["run_id"] if manifest else ""
-    return sql.arrow(sql.run_file(con, "generation/present_trials", {"run_id": run_id}))
+    return sql.arrow_file(con, "generation/present_trials", {"run_id": run_id})
 
 
 def _compare(
@@ -134,12 +134,12 @@ def _compare(
             con.unregister("present")
             con.register("present", present.slice(0, 0))
     if empty:
-        stored = sql.arrow(sql.run_file(con, "generation/no_stored_answers"))
+        stored = sql.arrow_file(con, "generation/no_stored_answers")
     else:
-        stored = sql.arrow(sql.run_file(con, "generation/stored_answers", {"not_before": not_before}))
+        stored = sql.arrow_file(con, "generation/stored_answers", {"not_before": not_before})
     con.register("stored", stored)
     run_id = manifest["run_id"] if manifest else ""
-    trials = sql.arrow(sql.run_file(con, "generation/planned_trials", {"run_id": run_id, "now": now}))
+    trials = sql.arrow_file(con, "generation/planned_trials", {"run_id": run_id, "now": now})
     for name in ("planned", "present", "stored"):
         con.unregister(name)
     return Outstanding(run_id or None, manifest, trials, differences, known.answers)
@@ -198,20 +198,24 @@ def generate(
     options: Options,
     shared: Shared,
     progress: Progress,
+    todo: Outstanding | None = None,
 ) -> Generated:
     """Make the calls that a plan still owes, into the run that it belongs to.
 
-    `scorers` maps scorer names to scorer_ids, for the manifest. Raises before the first write if
-    anything is wrong; failures of calls are rows.
+    `scorers` maps scorer names to scorer_ids, for the manifest; `todo` is what is owed, if that was
+    looked up just now. Raises before the first write if anything is wrong; failures of calls are rows.
     """
     now = datetime.now(UTC)
-    todo = outstanding(root, plan, options, now)
+    if todo is None:
+        todo = outstanding(root, plan, options, now)
     check_models(plan, todo)
     progress.n_trials += plan.trials.num_rows
     progress.n_hits += todo.n_hits
     progress.n_requests += todo.n_requests
     if todo.manifest is not None and todo.trials.num_rows == 0:
-        status = _status_of(root, str(todo.run_id), todo.manifest)
+        status = str(todo.manifest["status"])
+        if status != "complete":
+            status = _status_of(root, str(todo.run_id), todo.manifest)
         return Generated(str(todo.run_id), False, status, todo.manifest.get("aborted_reason"), progress, ())
     store = Store(root)
     run_id = todo.run_id or store.new_run_id(plan.spec.name, now)

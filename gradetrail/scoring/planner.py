@@ -77,7 +77,7 @@ class RunGrader:
         self._samples: list[tuple[str, str | None, str]] | None = None
         self._rendered: dict[str, pa.Table] = {}
         sql.run(self.con, "drop table if exists trial_answer")
-        answers = sql.arrow(sql.run_file(self.con, "scoring/answers", {"run_id": run_id}))
+        answers = sql.arrow_file(self.con, "scoring/answers", {"run_id": run_id})
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
 
@@ -93,7 +93,7 @@ class RunGrader:
             sql.run_file(self.con, "scoring/answer_inputs")
             grade(self.con, definition)
             params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
-            return sql.arrow(sql.run_file(self.con, "scoring/score_rows", params))
+            return sql.arrow_file(self.con, "scoring/score_rows", params)
         finally:
             self.con.unregister("grading_input")
 
