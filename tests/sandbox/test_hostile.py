@@ -17,10 +17,6 @@ def test_gets_the_right_verdict(sandbox: Sandbox, case: Case) -> None:
     outcome = sandbox.run(case.program, checks=case.checks, limits=case.limits)
     assert re.fullmatch(case.verdict, outcome.verdict), outcome
     assert re.search(case.detail, outcome.detail), outcome
+    if case in LYING:
+        assert outcome.passed == (outcome.total if case.verdict == "pass" else 0), outcome
     assert time.monotonic() - started < case.limits.wall_s + 5
-
-
-@pytest.mark.parametrize("case", LYING, ids=lambda case: case.name)
-def test_no_lie_makes_a_single_check_hold(sandbox: Sandbox, case: Case) -> None:
-    outcome = sandbox.run(case.program, checks=case.checks)
-    assert outcome.passed == (outcome.total if case.verdict == "pass" else 0), outcome

@@ -209,8 +209,10 @@ def test_names_that_python_owns_are_the_programs_only_where_they_alone_are_teste
     assert trusted("abs(sum(1, 2)) == 3", "sum") == {"abs"}
     assert trusted("abs(sum(1, 2)) == 3", "sum", "abs") == {"abs", "sum"}
     assert trusted("math.isclose(f(1), 2)", "f", "math") == {"math"}
+    assert trusted("math.isclose(f(1), 2)") == {"math"}
+    assert trusted("all([f(1)])", "all") == {"all"}
     assert trusted("string.upper() == 'A'", "string") == set()
-    assert trusted("def sum(x):\n    return 1\nsum(f(1))", "f", "sum") == {"sum"}
+    assert trusted("def sum(x):\n    return 1\nsum(f(1))", "f", "sum") == set()
 
 
 HOSTILE_ANSWERS = [

@@ -176,6 +176,10 @@ def test_code_longer_than_an_argument_may_be_is_run(sandbox: Sandbox) -> None:
     assert sandbox.run(program, checks=["x == 1"]).verdict == "pass"
 
 
+def test_code_behind_the_main_guard_runs_where_the_program_holds_its_own_tests(sandbox: Sandbox) -> None:
+    assert sandbox.run("if __name__ == '__main__':\n    assert False").verdict == "fail"
+
+
 def test_code_behind_the_main_guard_is_left_out_where_functions_are_tested(sandbox: Sandbox) -> None:
     program = ADD + "if __name__ == '__main__':\n    print(add(int(input()), 1))"
     assert sandbox.run(program, checks=["add(1, 2) == 3"]).verdict == "pass"

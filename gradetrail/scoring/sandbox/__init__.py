@@ -6,7 +6,9 @@ What a verdict rests on, and what it does not:
     never run. The candidate's process is asked for plain values and is never told what they are
     compared with. Nothing that it writes to any descriptor, no exit code, signal, thread, exit
     handler, replaced built-in, trace function or look into its own frames and objects can turn a
-    check that does not hold into one that does.
+    check that does not hold into one that does. What a check takes from the program it takes at the
+    program's word: a check that compares with a function of the program's, or with one that only the
+    program has imported, trusts it. So checks import what they need (`import math` may be left out).
 *   `expect_stdout` is compared here, on the host.
 *   A program that holds its own tests and has no `checks` passes by coming to its last line. It must
     say so with a nonce that its process is given only then, so leaving early (`sys.exit`,

@@ -300,7 +300,9 @@ def run_many(sandbox: Sandbox, jobs: Iterable[Job], workers: int | None = None) 
 
     `workers` None is one for each core. At most two jobs a worker wait at a time.
     """
-    workers = workers or len(os.sched_getaffinity(0))
+    workers = workers or (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     pool = ThreadPoolExecutor(workers)
     waiting: deque[Future[Outcome]] = deque()
     try:

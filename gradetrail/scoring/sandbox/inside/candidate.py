@@ -49,7 +49,8 @@ def kind_of(error: BaseException) -> str:
 
 def run_program(job: Mapping[str, Any], tell: Callable[[str, str], None]) -> ModuleType | None:
     """Run the program at the top level of a module; tell why not and give None where it fails."""
-    name = "__main__" if job["is_script"] else "candidate"
+    # what is tested as a library is imported, and what is judged by its own end is run
+    name = "candidate" if job["has_checks"] else "__main__"
     module = type(sys)(name)
     vars(module)["__builtins__"] = builtins
     sys.modules[name] = module

@@ -241,24 +241,24 @@ class Names(dict):  # type: ignore[type-arg]  # no `Any` exists while this runs
 
 
 def trusted_names(trees: Sequence[ast.AST], program_names: set[str]) -> set[str]:
-    """Find the names that mean Python's own thing, although the program may have bound them.
+    """Find the names that mean Python's own thing, whatever the program says that it has bound.
 
-    A library module is Python's where it has every attribute that the checks take of it. A built-in
-    function is, unless it alone can be what is tested: the checks use no other name of the program's,
-    and the program has bound just this one (a task may ask for a function called `sum`).
+    A name of a library module is Python's where the module has every attribute that the checks take of
+    it. A built-in function is, unless it alone can be what is tested: the checks use no name that must
+    be the program's, and the program has bound just this one (a task may ask for a function `sum`).
     """
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    free = {node.id for node in nodes if isinstance(node, ast.Name)} - _bound_names(nodes)
     taken: dict[str, set[str]] = {}
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             taken.setdefault(node.value.id, set()).add(node.attr)
-    known = taken.keys() & sys.stdlib_module_names & program_names
+    known = taken.keys() & sys.stdlib_module_names & free
     modules = {name for name in known if taken[name] <= set(dir(__import__(name)))}
-    built_in = used & vars(builtins).keys()
-    tested = (used & program_names) - modules - built_in - _bound_names(nodes)
+    built_in = free & vars(builtins).keys()
     shadowed = built_in & program_names
-    return modules | (built_in if tested or len(shadowed) != 1 else built_in - shadowed)
+    is_tested_alone = free <= built_in | modules and len(shadowed) == 1
+    return modules | (built_in - shadowed if is_tested_alone else built_in)
 
 
 def _bound_names(nodes: Sequence[ast.AST]) -> set[str]:
