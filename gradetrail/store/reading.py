@@ -136,7 +136,7 @@ class _Glance:
     def live(self) -> Live:
         journal_files = self.storage.list("journal")
         journals = [part for file in journal_files if (part := parse_part(file, JOURNAL))]
-        scores = [score.name for score in self._scores("")]
+        scores = [score.name for score in self._scores()]
         segments = {table: self._segments(table) for table in ("trials", "calls", "responses")}
         files, loose = self._trials(segments["trials"], journals)
         found = {"scores": scores, "trials": files, "samples": self._samples()}
@@ -171,13 +171,10 @@ class _Glance:
         return _joined([read(self.storage.path(name), "trials") for name in files], "trials")
 
     def scores_of(self, run_id: str, scorer12: str) -> tuple[ScoreFile | None, int]:
-        prefix = f"{run_id}.{scorer12}."
-        taken = [
-            score.number
-            for file in self.storage.list("scores")
-            if file.startswith(prefix) and (score := parse_scores(file))
-        ]
-        return next(iter(self._scores(prefix)), None), max(taken, default=0)
+        files = self._files("scores", f"{run_id}.{scorer12}.")
+        named = [score for file in files if (score := parse_scores(file))]
+        live = highest_scores([score for score in named if self._is_whole(score.name)])
+        return live[0] if live else None, max((score.number for score in named), default=0)
 
     def records(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the JSON objects of a folder by file name; a damaged one is noted and left out."""
@@ -223,9 +220,9 @@ class _Glance:
                 parts.append(part)
         return parts
 
-    def _scores(self, prefix: str) -> list[ScoreFile]:
+    def _scores(self) -> list[ScoreFile]:
         files = []
-        for file in self._files("scores", prefix):
+        for file in self._files("scores"):
             score = parse_scores(file)
             if score is None:
                 self._foreign("scores", file)
