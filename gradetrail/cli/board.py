@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from gradetrail.pipeline import Forecast, Run
 
 HEAD = ("task", "scorer", "metric")
-QUIET = ("prompt", "unanswered", "truncated", "errors", "cost_usd", "output_tokens", "p50_ms", "reason", "win_rate")
+QUIET = (
+    "prompt",
+    "unanswered",
+    "truncated",
+    "errors",
+    "cost_usd",
+    "output_tokens",
+    "p50_ms",
+    "reason",
+    "win_rate",
+)
 """Columns that are left out of a board where they say nothing."""
 
 
@@ -31,7 +41,8 @@ def print_board(root: Path, task: str | None, form: Format, output: Path | None 
     if not rows:
         say(f"no grades{f' of task `{task}`' if task else ''} in {root}")
     blocks = [
-        f"{_title(head)}\n{_block(names, list(group), form)}" for head, group in groupby(rows, key=lambda row: row[:3])
+        f"{_title(head)}\n{_block(names, list(group), form)}"
+        for head, group in groupby(rows, key=lambda row: row[:3])
     ]
     text = "\n".join(blocks)
     if output is not None:
@@ -46,7 +57,9 @@ def _title(head: Sequence[Any]) -> str:
 
 
 def _block(names: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> str:
-    told = [n for n, name in enumerate(names) if name not in HEAD and (name not in QUIET or _says(name, n, rows))]
+    told = [
+        n for n, name in enumerate(names) if name not in HEAD and (name not in QUIET or _says(name, n, rows))
+    ]
     return FORMATS[form]([names[n] for n in told], [[row[n] for n in told] for row in rows])
 
 
@@ -105,6 +118,33 @@ def changes(warehouse: Warehouse, query: str, params: dict[str, Any]) -> str:
     return "\n".join(lines) or "nothing to compare"
 
 
+DIFF_COLUMNS = (
+    "scorer", "a_model", "b_model", "a_prompt", "b_prompt", "sample_id", "epoch", "change", "cause", "b_target",
+    "a_extracted", "b_extracted", "a_score", "b_score", "a_outcome", "b_outcome",
+)  # fmt: skip
+"""Columns of a diff that fit a screen; those of a pair that is equal all through are shown once or not at all."""
+
+
+def diff_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Choose the columns of a diff that say something."""
+    place = {name: n for n, name in enumerate(names)}
+
+    def values(name: str) -> list[Any]:
+        return [row[place[name]] for row in rows]
+
+    kept = []
+    for name in DIFF_COLUMNS:
+        if name in ("a_prompt", "b_prompt", "epoch") and len(set(values(name))) <= 1:
+            continue
+        if name.startswith("b_") and f"a_{name[2:]}" in kept and values(name) == values(f"a_{name[2:]}"):
+            continue
+        kept.append(name)
+    shown = [name if f"b_{name[2:]}" in kept or not name.startswith("a_") else name[2:] for name in kept]
+    return [name.replace("b_target", "target") for name in shown], [
+        [row[place[n]] for n in kept] for row in rows
+    ]
+
+
 def task_report(root: Path, done: Run) -> dict[str, Any]:
     """Give leaderboard, pairs, calibration, perplexity and summary of a run's task as JSON values."""
     with Warehouse(root) as warehouse:
@@ -118,7 +158,9 @@ def task_report(root: Path, done: Run) -> dict[str, Any]:
             "leaderboard": board,
             "pairwise": rows("pairwise", task=done.task),
             "calibration": {row["model"]: row for row in rows("calibration", run_id=done.run_id)},
-            "perplexity": {row["model"]: row["perplexity"] for row in rows("output_perplexity", run_id=done.run_id)},
+            "perplexity": {
+                row["model"]: row["perplexity"] for row in rows("output_perplexity", run_id=done.run_id)
+            },
             "summary": {
                 "tasks": max((row["n_samples"] for row in board), default=0),
                 "models": len(board),

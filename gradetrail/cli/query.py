@@ -86,17 +86,23 @@ def diff(
     output: OutputOption = None,
 ) -> None:
     """Compare two runs, models, prompts or scorer versions, sample by sample, with causes."""
-    from gradetrail.cli.board import changes
+    from gradetrail.cli.board import changes, diff_columns
 
     with _open(_root(warehouse)) as opened:
         query, params = opened.diff_query(
-            a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=every
+            a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=True
         )
         if form is Format.table:
             say(changes(opened, query, params))
+        if not every:
+            query = f"from ({query}) where change <> 'same'"  # noqa: S608 - ours, no value in it
         if limit is not None:
-            query = f"from ({query}) limit {limit}"
-        _print(opened, query, params, form, output)
+            query = f"from ({query}) limit {int(limit)}"  # noqa: S608
+        if form in (Format.table, Format.markdown):
+            names, rows = opened.rows(query, params)
+            show_rows(*diff_columns(names, rows), form, output)
+        else:
+            _print(opened, query, params, form, output)
 
 
 def _pair(text: str | None) -> tuple[str, ...]:

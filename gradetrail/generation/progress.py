@@ -16,7 +16,7 @@ class Progress:
     n_trials: int = 0
     """Trials planned."""
     n_hits: int = 0
-    """Trials whose answer was stored before."""
+    """Trials that need no call: answered in the run already, or by a stored answer."""
     n_requests: int = 0
     """Distinct requests to make."""
     n_done: int = 0

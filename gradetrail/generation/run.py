@@ -210,7 +210,7 @@ def generate(
         todo = outstanding(root, plan, options, now)
     check_models(plan, todo)
     progress.n_trials += plan.trials.num_rows
-    progress.n_hits += todo.n_hits
+    progress.n_hits += plan.trials.num_rows - _with_status(todo.trials, "pending").num_rows
     progress.n_requests += todo.n_requests
     if todo.manifest is not None and todo.trials.num_rows == 0:
         status = str(todo.manifest["status"])
