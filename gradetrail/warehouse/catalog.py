@@ -1,60 +1,142 @@
 """Turns what is live in a warehouse into a DuckDB connection on which every view works.
 
-Invariant: after `open_catalog` the connection reads the live files and nothing else, changes no
-setting, and holds every object of `sql/`; the same rows give the same answers whether they stand in
-files or are still loose. Values enter as bound parameters; file lists are constant macros, because
-cursors do not share variables.
+Invariant: the connection reads the live files and nothing else, changes no setting, and gives the
+same answers whether rows stand in files or are still loose. Values enter as bound parameters; file
+lists are constant macros, because cursors do not share variables. Views are made when a query first
+names them, since making all of them takes longer than most queries.
 """
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from gradetrail import sql
 from gradetrail.store.schema import TABLES, duckdb_schema
+from gradetrail.warehouse.user_objects import UserObject, create_all
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from gradetrail.errors import Fault
+    from gradetrail.prices import Price
     from gradetrail.store import Live
-    from gradetrail.warehouse.user_objects import UserObject
 
-RECORDS = ("manifests", "tasks", "scorers", "prices")
-"""What is stored as JSON; `stored_<name>` holds one text a row."""
+STORED = frozenset(f"base/{table}" for table in TABLES)
+"""Base views over Parquet; the others are small tables."""
+
+BOARDS = frozenset({"base/manifests", "base/run_models"})
+"""What tells which runs a leaderboard may show; it reads nothing itself, so it can come first."""
+
+
+class Catalog:
+    """A locked in-memory database over `live`; raises duckdb.IOException if a live file has vanished."""
+
+    def __init__(
+        self,
+        live: Live,
+        prices: Iterable[Price] = (),
+        *,
+        users: Iterable[UserObject] = (),
+        with_comments: bool = False,
+    ) -> None:
+        self._con = sql.connect()
+        self._with_comments = with_comments
+        self._users = {own.name: own for own in users}
+        self.user_faults: dict[str, Fault] = {}
+        """The user's files that were refused, by name; known once one of them was asked for."""
+        self._made: set[str] = set()
+        self._lock = threading.Lock()
+        files = _define_files(self._con, live)
+        sql.define_list(self._con, "running_run_ids", sorted(live.running))
+        _fill(self._con, "manifests", live.manifests)
+        _fill(self._con, "tasks", live.tasks)
+        _fill(self._con, "scorers", live.scorers)
+        _fill(self._con, "prices", (price.record() for price in prices))
+        for table in TABLES:
+            _hold_loose(self._con, table, live.loose.get(table))
+        self._has_boards = False
+        sql.lock(self._con, files)
+
+    def close(self) -> None:
+        """Close the database; cursors end with it."""
+        self._con.close()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """Give a connection of its own to the same objects."""
+        return self._con.cursor()
+
+    def provide(self, text: str) -> None:
+        """Make every object that a query names, with all that these read."""
+        wanted = set(sql.mentioned(text))
+        if any(name in text for name in self._users):
+            self.provide_all()
+        elif not wanted <= self._made:
+            with self._lock:
+                self._make(wanted)
+
+    def provide_all(self) -> None:
+        """Make every object, the user's included."""
+        with self._lock:
+            self._make(sql.everything())
+            if self._users:
+                self.user_faults = create_all(self._con, self._users.values())
+                self._users = {}
+
+    def _make(self, names: Iterable[str]) -> None:
+        """Create what is missing, in one transaction: to bind a Parquet view is slow, an empty one fast."""
+        needed = sql.in_order(names)
+        if not self._has_boards and any(name.startswith(("core/", "views/")) for name in needed):
+            needed = sql.in_order([*needed, *BOARDS])
+        missing = [name for name in needed if name not in self._made and name not in STORED]
+        missing.sort(key=lambda name: name not in BOARDS)
+        stored = [name for name in needed if name in STORED]
+        self._con.execute("begin")
+        try:
+            for name in stored if missing else ():
+                self._stand_in(name)
+            for name in missing:
+                if not self._has_boards and name.startswith(("core/", "views/")):
+                    self._define_boards()
+                sql.create(self._con, name, with_comments=self._with_comments)
+            for name in stored:
+                sql.create(self._con, name, with_comments=self._with_comments)
+        except Exception:
+            self._con.execute("rollback")
+            raise
+        self._con.execute("commit")
+        self._made |= set(needed)
+
+    def _stand_in(self, name: str) -> None:
+        """Make a stored table a view with the same columns that reads no file."""
+        table = name.removeprefix("base/")
+        loose = sql.quoted(f"loose_{table}")
+        self._con.execute(f"create or replace view {sql.quoted(table)} as from {loose}")
+
+    def _define_boards(self) -> None:
+        """Decide from manifests alone which runs a leaderboard may show; make constant lists of them."""
+        con = self._con
+        sql.run_file(con, "warehouse/board_candidates")
+        found = sql.run_file(con, "warehouse/board_runs").fetchall()
+        sql.define_list(con, "board_run_ids", [run_id for run_id, _, _ in found])
+        sql.define_list(
+            con, "reference_run_ids", [run_id for run_id, is_reference, _ in found if is_reference]
+        )
+        sql.define_list(con, "unsure_run_ids", [run_id for run_id, _, is_sure in found if not is_sure])
+        self._has_boards = True
 
 
 def open_catalog(
-    live: Live,
-    prices: Iterable[Mapping[str, Any]] = (),
-    *,
-    users: Iterable[UserObject] = (),
-    with_comments: bool = False,
+    live: Live, prices: Iterable[Price] = (), *, with_comments: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """Open a locked connection with every view over `live`.
-
-    `prices` are rows of the view `prices`. Raises QueryError if a file of `sql/` or of the user's is
-    refused, and duckdb.IOException if a live file has vanished.
-    """
-    con = sql.connect()
-    files = _define_files(con, live)
-    records = {"manifests": live.manifests, "tasks": live.tasks, "scorers": live.scorers, "prices": prices}
-    sql.define_list(con, "running_run_ids", sorted(live.running))
-    for name in RECORDS:
-        _fill(con, name, records[name])
-    for table in TABLES:
-        _hold_loose(con, table, live.loose[table] if table in live.loose else None)
-    sql.load(con, "macros")
-    sql.load(con, "base", with_comments=with_comments)
-    _define_boards(con)
-    sql.load(con, "core", with_comments=with_comments)
-    sql.load(con, "views", with_comments=with_comments)
-    sql.lock(con, files)
-    for user in users:
-        user.create(con)
-    return con
+    """Open a locked connection with every view over `live`."""
+    catalog = Catalog(live, prices, with_comments=with_comments)
+    catalog.provide_all()
+    return catalog.cursor()
 
 
 def _define_files(con: duckdb.DuckDBPyConnection, live: Live) -> list[str]:
@@ -68,11 +150,10 @@ def _define_files(con: duckdb.DuckDBPyConnection, live: Live) -> list[str]:
 
 
 def _fill(con: duckdb.DuckDBPyConnection, name: str, records: Iterable[Mapping[str, Any]]) -> None:
-    bodies = [json.dumps(record, default=str) for record in records]
-    con.execute(
-        f"create table {sql.quoted(f'stored_{name}')} as select unnest($bodies::varchar[]) as body",
-        {"bodies": bodies},
-    )
+    """Make `stored_<name>`: one JSON text a row, which `sql/base` turns into typed columns."""
+    bodies = [orjson.dumps(record).decode() for record in records]
+    table = sql.quoted(f"stored_{name}")
+    con.execute(f"create table {table} as select unnest($bodies::varchar[]) as body", {"bodies": bodies})
 
 
 def _hold_loose(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table | None) -> None:
@@ -84,12 +165,3 @@ def _hold_loose(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table | Non
         con.register("loose_rows", rows)
         con.execute(f"insert into {name} by name from loose_rows")
         con.unregister("loose_rows")
-
-
-def _define_boards(con: duckdb.DuckDBPyConnection) -> None:
-    """Decide from manifests alone which runs a leaderboard may show, and make constant lists of them."""
-    sql.run_file(con, "warehouse/board_candidates")
-    found = sql.run_file(con, "warehouse/board_runs").fetchall()
-    sql.define_list(con, "board_run_ids", [run_id for run_id, _, _ in found])
-    sql.define_list(con, "reference_run_ids", [run_id for run_id, is_reference, _ in found if is_reference])
-    sql.define_list(con, "unsure_run_ids", [run_id for run_id, _, is_sure in found if not is_sure])

@@ -1,6 +1,6 @@
 -- Every entrant of every board with its grades, by the run that shows it, and whether it is ranked or why not.
--- One row per (task, model, prompt, scorer, metric).
--- reason is NULL for a ranked entrant; NULL mean means that nothing counts.
+-- One row per (task, model, prompt, scorer, metric); board_no numbers the boards (task, scorer, metric), row_no all rows.
+-- reason is NULL for a ranked entrant; NULL mean means that nothing counts; n_ranked counts the ranked rows of the board.
 -- Source: the newest run that covers 95 % of the reference, else the newest; graded by the reference's definition if it can be.
 create or replace view board_rows as
 with entrant as (
@@ -34,7 +34,7 @@ current_scorer as (
     where definitions.is_current
 ),
 
-graded as (
+totalled as (
     select
         entrant.task,
         entrant.model,
@@ -88,14 +88,14 @@ graded as (
 
 fitting as (
     select
-        graded.*,
-        coalesce(graded.scorer_id = graded.reference_scorer_id, false) as is_same_definition
-    from graded
-    qualify graded.scorer_id is not distinct from first_value(graded.scorer_id) over (
-        partition by graded.run_id, graded.model, graded.prompt, graded.scorer
+        totalled.*,
+        coalesce(totalled.scorer_id = totalled.reference_scorer_id, false) as is_same_definition
+    from totalled
+    qualify totalled.scorer_id is not distinct from first_value(totalled.scorer_id) over (
+        partition by totalled.run_id, totalled.model, totalled.prompt, totalled.scorer
         order by
-            coalesce(graded.scorer_id = graded.reference_scorer_id, false) desc,
-            graded.recency desc
+            coalesce(totalled.scorer_id = totalled.reference_scorer_id, false) desc,
+            totalled.recency desc
     )
 ),
 
@@ -122,57 +122,114 @@ covered as (
         on fitting.run_id = unsure_coverage.run_id
         and fitting.model = unsure_coverage.model
         and fitting.prompt = unsure_coverage.prompt
+),
+
+chosen as (
+    select
+        covered.task,
+        covered.scorer,
+        covered.metric,
+        covered.model,
+        covered.prompt,
+        covered.run_id,
+        covered.is_reference,
+        covered.is_primary,
+        covered.is_first_metric,
+        covered.position,
+        covered.scorer_id,
+        covered.scorer_version,
+        covered.score_min,
+        covered.score_max,
+        covered.higher_is_better,
+        covered.unanswered_score,
+        covered.epochs,
+        covered.n_trials,
+        covered.n_samples,
+        covered.n_counted,
+        covered.n_pass,
+        covered.n_unanswered,
+        covered.n_errors,
+        covered.n_no_target,
+        covered.mean,
+        worth_of(covered.mean, covered.higher_is_better) as worth,
+        covered.stderr,
+        covered.interval_95,
+        covered.mean_answered,
+        covered.mean_worst,
+        covered.mean_best,
+        case
+            when covered.scorer_id is null then 'not graded'
+            when not covered.is_same_definition then 'other scorer version'
+            when covered.n_covered >= 0.95 * covered.n_reference then case
+                when covered.n_errors > 0.05 * covered.n
+                    then format('errors {:d} %', cast(round(100.0 * covered.n_errors / covered.n) as bigint))
+                when covered.mean is null then 'nothing to rank by'
+            end
+            when covered.n_other_input > 0.05 * covered.n_reference then 'other prompt'
+            when covered.n_other_target > 0.05 * covered.n_reference then 'other targets'
+            else format('partial {:,} of {:,}', covered.n_covered, covered.n_reference)
+        end as reason
+    from covered
+    qualify covered.run_id = first_value(covered.run_id) over (
+        partition by covered.task, covered.model, covered.prompt
+        order by
+            covered.n_covered >= 0.95 * covered.n_reference desc,
+            covered.started_at desc nulls last,
+            covered.run_id desc
+    )
 )
 
 select
-    covered.task,
-    covered.scorer,
-    covered.metric,
-    covered.model,
-    covered.prompt,
-    covered.run_id,
-    covered.is_reference,
-    covered.is_primary,
-    covered.is_first_metric,
-    covered.position,
-    covered.scorer_id,
-    covered.scorer_version,
-    covered.score_min,
-    covered.score_max,
-    covered.higher_is_better,
-    covered.unanswered_score,
-    covered.epochs,
-    covered.n_trials,
-    covered.n_samples,
-    covered.n_counted,
-    covered.n_pass,
-    covered.n_unanswered,
-    covered.n_errors,
-    covered.n_no_target,
-    covered.mean,
-    worth_of(covered.mean, covered.higher_is_better) as worth,
-    covered.stderr,
-    covered.interval_95,
-    covered.mean_answered,
-    covered.mean_worst,
-    covered.mean_best,
-    case
-        when covered.scorer_id is null then 'not graded'
-        when not covered.is_same_definition then 'other scorer version'
-        when covered.n_covered >= 0.95 * covered.n_reference then case
-            when covered.n_errors > 0.05 * covered.n
-                then format('errors {:d} %', cast(round(100.0 * covered.n_errors / covered.n) as bigint))
-            when covered.mean is null then 'nothing to rank by'
-        end
-        when covered.n_other_input > 0.05 * covered.n_reference then 'other prompt'
-        when covered.n_other_target > 0.05 * covered.n_reference then 'other targets'
-        else format('partial {:,} of {:,}', covered.n_covered, covered.n_reference)
-    end as reason
-from covered
-qualify covered.run_id = first_value(covered.run_id) over (
-    partition by covered.task, covered.model, covered.prompt
-    order by
-        covered.n_covered >= 0.95 * covered.n_reference desc,
-        covered.started_at desc nulls last,
-        covered.run_id desc
-);
+    chosen.task,
+    chosen.scorer,
+    chosen.metric,
+    chosen.model,
+    chosen.prompt,
+    chosen.run_id,
+    chosen.is_reference,
+    chosen.is_primary,
+    chosen.is_first_metric,
+    chosen.position,
+    chosen.scorer_id,
+    chosen.scorer_version,
+    chosen.score_min,
+    chosen.score_max,
+    chosen.higher_is_better,
+    chosen.unanswered_score,
+    chosen.epochs,
+    chosen.n_trials,
+    chosen.n_samples,
+    chosen.n_counted,
+    chosen.n_pass,
+    chosen.n_unanswered,
+    chosen.n_errors,
+    chosen.n_no_target,
+    chosen.mean,
+    chosen.worth,
+    chosen.stderr,
+    chosen.interval_95,
+    chosen.mean_answered,
+    chosen.mean_worst,
+    chosen.mean_best,
+    chosen.reason,
+    chosen.reason is null as is_ranked,
+    row_number() over (
+        order by
+            chosen.task asc,
+            chosen.scorer asc,
+            chosen.metric asc,
+            chosen.reason is null desc,
+            chosen.worth desc nulls last,
+            chosen.model asc,
+            chosen.prompt asc
+    ) as row_no,
+    dense_rank() over (
+        order by
+            chosen.task asc,
+            chosen.scorer asc,
+            chosen.metric asc
+    ) as board_no,
+    count(*) filter (where chosen.reason is null) over (
+        partition by chosen.task, chosen.scorer, chosen.metric
+    ) as n_ranked
+from chosen;

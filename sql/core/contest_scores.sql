@@ -1,7 +1,7 @@
 -- Scores of the ranked entrants, sample by sample, on boards with two or more of them.
 -- One row per (row_no, sample_id): an entrant of a board and a sample that it has a score of.
 -- worth is the mean score of the sample's epochs, turned so that more is better.
--- Source: scores of the runs that show the entrants; `placed` is numbered_rows, or some of its rows.
+-- Source: scores of the runs that show the entrants; `placed` is board_rows, or some of its rows.
 create or replace macro contest_scores(placed) as table
 with repeated_run as (
     select manifests.run_id

@@ -5,8 +5,8 @@
 create or replace view leaderboard as
 with placed as materialized (
     select
-        numbered_rows.*
-    from numbered_rows
+        board_rows.*
+    from board_rows
 ),
 
 entry as materialized (

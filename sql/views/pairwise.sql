@@ -5,23 +5,23 @@
 create or replace view pairwise as
 with placed as materialized (
     select
-        numbered_rows.task,
-        numbered_rows.scorer,
-        numbered_rows.metric,
-        numbered_rows.model,
-        numbered_rows.prompt,
-        numbered_rows.run_id,
-        numbered_rows.scorer_id,
-        numbered_rows.unanswered_score,
-        numbered_rows.higher_is_better,
-        numbered_rows.score_min,
-        numbered_rows.score_max,
-        numbered_rows.epochs,
-        numbered_rows.is_ranked,
-        numbered_rows.n_ranked,
-        numbered_rows.board_no,
-        numbered_rows.row_no
-    from numbered_rows
+        board_rows.task,
+        board_rows.scorer,
+        board_rows.metric,
+        board_rows.model,
+        board_rows.prompt,
+        board_rows.run_id,
+        board_rows.scorer_id,
+        board_rows.unanswered_score,
+        board_rows.higher_is_better,
+        board_rows.score_min,
+        board_rows.score_max,
+        board_rows.epochs,
+        board_rows.is_ranked,
+        board_rows.n_ranked,
+        board_rows.board_no,
+        board_rows.row_no
+    from board_rows
 ),
 
 unsure_task as (

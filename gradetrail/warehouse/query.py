@@ -1,0 +1,90 @@
+"""Runs one SELECT on a cursor: checked, bound, and stopped by Ctrl-C.
+
+Invariant: nothing but a single statement that reads is executed; a value that the query names and
+nobody gave is refused before it runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gradetrail import sql
+from gradetrail.errors import Fault, InterruptError, QueryError
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+Params = Mapping[str, Any] | Sequence[Any] | None
+Row = tuple[Any, ...]
+Fetched = TypeVar("Fetched")
+Fetch = Callable[["duckdb.DuckDBPyConnection", str, Params], Fetched]
+
+
+def fetch_rows(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> tuple[list[str], list[Row]]:
+    """Give column names and rows of plain Python values."""
+    result = cursor.execute(text, params)
+    names = [str(column[0]) for column in result.description or ()]
+    return names, result.fetchall()
+
+
+def fetch_polars(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pl.DataFrame:
+    """Give a Polars frame."""
+    frame: pl.DataFrame = cursor.sql(text, params=params).pl()
+    return frame
+
+
+def fetch_arrow(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pa.Table:
+    """Give an Arrow table."""
+    table: pa.Table = cursor.sql(text, params=params).to_arrow_table()
+    return table
+
+
+def select(cursor: duckdb.DuckDBPyConnection, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
+    """Run one SELECT. QueryError if it is none or a value is missing; duckdb.Error if DuckDB refuses it."""
+    statement = sql.one_select(cursor, text)
+    bound = _bound(statement.named_parameters, params)
+    return _interruptibly(cursor, lambda: fetch(cursor, text, bound))
+
+
+def _bound(names: Iterable[str], params: Params) -> Params:
+    """Bind what the query names; a value that is missing is refused, one too many is not."""
+    if params is None or not isinstance(params, Mapping):
+        return params or None
+    wanted = set(names)
+    missing = sorted(wanted - params.keys())
+    if missing:
+        given = ", ".join(sorted(params)) or "none"
+        raise QueryError(Fault(f"no value for ${missing[0]}", "query", fix=f"given: {given}"))
+    return {name: params[name] for name in wanted} or None
+
+
+def _interruptibly(cursor: duckdb.DuckDBPyConnection, work: Callable[[], Fetched]) -> Fetched:
+    """Do work in a thread while the main one waits, so that Ctrl-C stops the query at once."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    results: list[Fetched] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)  # raised again in the thread that waits
+        finally:
+            done.set()
+
+    threading.Thread(target=run, name="gradetrail-query", daemon=True).start()
+    try:
+        done.wait()
+    except KeyboardInterrupt:
+        cursor.interrupt()
+        done.wait()
+        raise InterruptError(Fault("the query was stopped")) from None
+    if errors:
+        raise errors[0]
+    return results[0]

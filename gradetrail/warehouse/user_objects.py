@@ -1,0 +1,103 @@
+"""The user's own views and macros: `<warehouse>/sql/*.sql`, one a file.
+
+Invariant: a file creates exactly one view or macro, named like the file, and replaces nothing of
+gradetrail's; it runs on a connection that reads the live files only. A file that breaks this is set
+aside with its fault, and everything else works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradetrail.errors import Fault
+
+if TYPE_CHECKING:
+    import duckdb
+
+FIX = "one `create view NAME as ...` or `create macro NAME(...) as ...` a file, in NAME.sql"
+
+
+@dataclass(frozen=True, slots=True)
+class UserObject:
+    """One file of the user's."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Name of the view or macro."""
+        return self.path.stem
+
+    @property
+    def summary(self) -> str:
+        """First comment line of the file; empty if it has none."""
+        first = self.path.read_text(encoding="utf-8").strip().partition("\n")[0]
+        return first.removeprefix("--").strip() if first.startswith("--") else ""
+
+    def create(self, con: duckdb.DuckDBPyConnection) -> Fault | None:
+        """Create it; a fault means that it was refused and nothing was created."""
+        import duckdb
+
+        where = str(self.path)
+        try:
+            text = self.path.read_text(encoding="utf-8")
+            statements = con.extract_statements(text)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.CREATE:
+                return Fault("is not one CREATE statement", where, fix=FIX)
+            before = _objects(con)
+            con.execute("begin")
+            con.execute(text)
+            made = _objects(con) - before
+            if made in ({("view", self.name)}, {("macro", self.name)}):
+                con.execute("commit")
+                return None
+            con.execute("rollback")
+        except (duckdb.Error, OSError, UnicodeDecodeError) as error:
+            _abandon(con)
+            return Fault(str(error).strip(), where)
+        what = ", ".join(f"{kind} {name}" for kind, name in sorted(made)) or "nothing new"
+        return Fault(f"creates {what}; `{self.name}` was expected", where, fix=FIX)
+
+
+def user_objects(root: Path) -> list[UserObject]:
+    """List the user's files, sorted by name."""
+    return [UserObject(path) for path in sorted((root / "sql").glob("*.sql"))]
+
+
+def create_all(con: duckdb.DuckDBPyConnection, objects: Iterable[UserObject]) -> dict[str, Fault]:
+    """Create the user's objects, whatever the order in which they read each other; faults by name."""
+    waiting = list(objects)
+    while waiting:
+        faults = {own.name: fault for own in waiting if (fault := own.create(con)) is not None}
+        if len(faults) == len(waiting):
+            return faults
+        waiting = [own for own in waiting if own.name in faults]
+    return {}
+
+
+def _objects(con: duckdb.DuckDBPyConnection) -> set[tuple[str, str]]:
+    """List everything that a CREATE statement can make, as (kind, name)."""
+    found = con.execute(
+        "select 'view', view_name from duckdb_views() where not internal and not temporary"
+        " union all select 'macro', function_name from duckdb_functions()"
+        " where function_type in ('macro', 'table_macro') and not internal and database_name <> 'temp'"
+        " union all select 'table', table_name from duckdb_tables()"
+        " union all select 'schema', schema_name from duckdb_schemas() where not internal"
+        " union all select 'sequence', sequence_name from duckdb_sequences()"
+        " union all select 'index', index_name from duckdb_indexes()"
+        " union all select 'type', type_name from duckdb_types() where not internal"
+        " union all select 'secret', name from duckdb_secrets()"
+    ).fetchall()
+    return {(kind, name) for kind, name in found}
+
+
+def _abandon(con: duckdb.DuckDBPyConnection) -> None:
+    import duckdb
+
+    try:
+        con.execute("rollback")
+    except duckdb.Error:
+        return  # no transaction had begun

@@ -1,0 +1,281 @@
+"""A warehouse opened for reading: one connection, every view, and queries that Ctrl-C can stop.
+
+Invariant: a Warehouse shows one moment; what is written later needs a new one. A damaged file never
+stops a query: it is named, left out, and the result is marked partial.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
+from gradetrail.prices import models_in, price_file, prices_of
+from gradetrail.store import Live, Store
+from gradetrail.warehouse.catalog import Catalog
+from gradetrail.warehouse.damage import has_vanished, may_be_damage, named_files
+from gradetrail.warehouse.query import Fetch, Fetched, Params, fetch_arrow, fetch_polars, fetch_rows, select
+from gradetrail.warehouse.selection import by_age, select_run
+from gradetrail.warehouse.sides import Dimensions, sides
+from gradetrail.warehouse.user_objects import user_objects
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+_ARGUMENTS = (
+    "$a_run, $b_run, a_model := $a_model, b_model := $b_model, a_prompt := $a_prompt, b_prompt := $b_prompt,"
+    " a_scorer := $a_scorer, b_scorer := $b_scorer, a_version := $a_version, b_version := $b_version"
+)
+DIFF = f"from diff({_ARGUMENTS})"
+CHANGES = f"{DIFF} where change <> 'same'"
+COMPARISON = f"from comparison({_ARGUMENTS})"
+
+
+class Warehouse:
+    """A warehouse at one moment; StoreError if the folder is none.
+
+    Opening looks at file names and manifests; the connection is made at the first query.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, with_comments: bool = False) -> None:
+        self.root = Path(path)
+        self._store = Store(self.root, create=False)
+        self._live = self._store.live()
+        self._with_comments = with_comments
+        self._lock = threading.RLock()
+        self._catalog: Catalog | None = None
+        self._suspects: list[Fault] = []
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; cursors that were handed out end with it."""
+        with self._lock:
+            if self._catalog is not None:
+                self._catalog.close()
+                self._catalog = None
+
+    @property
+    def live(self) -> Live:
+        """What is read: files, rows not in files, manifests."""
+        return self._live
+
+    @property
+    def damaged(self) -> tuple[Fault, ...]:
+        """Files and lines that had to be left out so far."""
+        return (*self._live.damaged, *self._suspects)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something was left out, so that results are not the whole truth."""
+        return bool(self.damaged)
+
+    @property
+    def user_faults(self) -> dict[str, Fault]:
+        """Files in `<warehouse>/sql` that were refused, by name."""
+        catalog = self._opened()
+        catalog.provide_all()
+        return catalog.user_faults
+
+    def connection(self, *names: str) -> duckdb.DuckDBPyConnection:
+        """Give a cursor of its own, safe in another thread; it reads the live files and no others.
+
+        With names, only those views and macros (and what they read) are sure to be there, which is
+        faster than all of them.
+        """
+        catalog = self._opened()
+        if names:
+            catalog.provide(" ".join(names))
+        else:
+            catalog.provide_all()
+        return catalog.cursor()
+
+    def rows(self, text: str, params: Params = None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Run one SELECT; give column names and rows, without polars or pyarrow."""
+        return self._query(text, params, fetch_rows)
+
+    def sql(self, text: str, params: Params = None) -> pl.DataFrame:
+        """Run one SELECT over all views; values are bound as `$name`."""
+        return self._query(text, params, fetch_polars)
+
+    def arrow(self, text: str, params: Params = None) -> pa.Table:
+        """Run one SELECT; give an Arrow table."""
+        return self._query(text, params, fetch_arrow)
+
+    def table(self, view: str) -> pl.DataFrame:
+        """Give all rows of a view, the user's included; SelectionError for an unknown one."""
+        self.check_view(view)
+        return self.sql(sql.select_from(view))
+
+    def graded(
+        self, runs: str | Sequence[str] | None = None, columns: Sequence[str] | None = None
+    ) -> pl.LazyFrame:
+        """Give the view `graded` as a LazyFrame: of some runs (selectors; None is all), some columns."""
+        named = [runs] if isinstance(runs, str) else runs
+        params: dict[str, Any] = {}
+        chosen = ", ".join(sql.quoted(column) for column in columns) if columns is not None else "*"
+        text = f"select {chosen} from graded"  # noqa: S608 - quoted names
+        if named is not None:
+            text += " where run_id in $runs"
+            params["runs"] = [self.run_id(run) for run in named]
+        return self.sql(text, params).lazy()
+
+    def leaderboard(self, task: str | None = None) -> pl.DataFrame:
+        """Give the view `leaderboard`, of all tasks or of one."""
+        if task is None:
+            return self.table("leaderboard")
+        return self.sql(sql.select_from("leaderboard", ["task"]), {"task": task})
+
+    def diff(
+        self,
+        a: str | None = None,
+        b: str | None = None,
+        *,
+        models: Sequence[str] = (),
+        prompts: Sequence[str] = (),
+        scorers: Sequence[str] = (),
+    ) -> pl.DataFrame:
+        """Compare two runs, models, prompts or scorer versions trial by trial; rows of the macro `diff`."""
+        return self.sql(DIFF, self._sides(a, b, Dimensions(models, prompts, scorers)))
+
+    def comparison(
+        self,
+        a: str | None = None,
+        b: str | None = None,
+        *,
+        models: Sequence[str] = (),
+        prompts: Sequence[str] = (),
+        scorers: Sequence[str] = (),
+    ) -> pl.DataFrame:
+        """Compare them as wholes: counts, difference and test; rows of the macro `comparison`."""
+        return self.sql(COMPARISON, self._sides(a, b, Dimensions(models, prompts, scorers)))
+
+    def diff_query(
+        self,
+        a: str | None = None,
+        b: str | None = None,
+        *,
+        models: Sequence[str] = (),
+        prompts: Sequence[str] = (),
+        scorers: Sequence[str] = (),
+        include_same: bool = False,
+    ) -> tuple[str, dict[str, str | int | None]]:
+        """Give the query of a comparison and its parameters; see `sides` for what may be left out."""
+        return DIFF if include_same else CHANGES, self._sides(a, b, Dimensions(models, prompts, scorers))
+
+    def _sides(self, a: str | None, b: str | None, dimensions: Dimensions) -> dict[str, str | int | None]:
+        return sides(self._live.manifests, self._live.tasks, a, b, dimensions)
+
+    def run_id(self, selector: str, task: str | None = None) -> str:
+        """Resolve a RUN selector; SelectionError lists the candidates. See `selection.select_run`."""
+        return str(select_run(self._live.manifests, selector, task)["run_id"])
+
+    def manifests(self) -> list[dict[str, Any]]:
+        """List the manifests, from the oldest run to the newest."""
+        return [dict(manifest) for manifest in by_age(self._live.manifests)]
+
+    def task_definition(self, task: str) -> dict[str, Any] | None:
+        """Give the newest record of a task's grading; None for an unknown task."""
+        records = [record for record in self._live.tasks if record["task"] == task]
+        return max(records, key=lambda record: int(record["n"]), default=None)
+
+    def stems(self, table: str) -> list[str]:
+        """List the live files of a table, without folder and suffix."""
+        return [Path(file).stem for file in self._live.files.get(table, ())]
+
+    def scores_metadata(self, run_id: str, scorer_id: str) -> dict[str, str] | None:
+        """Give the key-value metadata of the live scores of (run, scorer); None if it is not graded."""
+        prefix = f"{run_id}.{scorer_id[:12]}."
+        file = next((f for f in self._live.files.get("scores", ()) if Path(f).name.startswith(prefix)), None)
+        if file is None:
+            return None
+        text = "select decode(key), decode(value) from parquet_kv_metadata($file)"
+        return dict(self.rows(text, {"file": file})[1])
+
+    def views(self) -> dict[str, str]:
+        """List views, tables, and the user's views and macros by name, with what each says."""
+        ours = {
+            stem: sql.summary_of(f"{layer}/{stem}")
+            for layer in ("views", "base")
+            for stem in sql.names(layer)
+            if not sql.is_macro(f"{layer}/{stem}")
+        }
+        own = user_objects(self.root)
+        refused = self.user_faults if own else {}
+        return ours | {user.name: user.summary for user in own if user.name not in refused}
+
+    def check_view(self, name: str) -> None:
+        """Refuse a name that is no view (SelectionError) or a file that was refused (QueryError)."""
+        if any(user.name == name for user in user_objects(self.root)) and name in self.user_faults:
+            raise QueryError(self.user_faults[name])
+        views = self.views()
+        if name not in views:
+            raise SelectionError(Fault(f"no view `{name}`", fix=did_you_mean(name, views)))
+
+    def _opened(self) -> Catalog:
+        with self._lock:
+            if self._catalog is None:
+                try:
+                    self._catalog = self._open()
+                except QueryError as error:
+                    if not has_vanished(error):
+                        raise
+                    # a file was folded away since the look
+                    self._live = self._store.live()
+                    self._catalog = self._open()
+            return self._catalog
+
+    def _open(self) -> Catalog:
+        models = models_in(self._live.manifests, self._live.scorers)
+        prices = prices_of(models, price_file(self.root))
+        return Catalog(self._live, prices, users=user_objects(self.root), with_comments=self._with_comments)
+
+    def _reopen(self) -> None:
+        self.close()
+        self._live = self._store.live()
+
+    def _query(self, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
+        import duckdb
+
+        try:
+            return self._select(text, params, fetch)
+        except duckdb.Error as error:
+            if not may_be_damage(error) or not self._set_aside(str(error)):
+                raise _refused(error) from error
+        try:
+            return self._select(text, params, fetch)
+        except duckdb.Error as error:
+            raise _refused(error) from error
+
+    def _select(self, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
+        catalog = self._opened()
+        catalog.provide(text)
+        return select(catalog.cursor(), text, params, fetch)
+
+    def _set_aside(self, message: str) -> bool:
+        """Find what is damaged, leave it out and open again; False if nothing is the matter."""
+        files = [file for listed in self._live.files.values() for file in listed]
+        gone = any(not Path(file).exists() for file in files)
+        if not gone:
+            suspicious = named_files(message, files) or files
+            found = self._store.suspect(files) or self._store.suspect(suspicious, is_thorough=True)
+            if not found:
+                return False
+            self._suspects += found
+        self._reopen()
+        self._suspects = [fault for fault in self._suspects if fault not in self._live.damaged]
+        return True
+
+
+def _refused(error: duckdb.Error) -> QueryError:
+    return QueryError(Fault(str(error).strip(), "query"))
