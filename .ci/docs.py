@@ -94,9 +94,51 @@ def stored_tables() -> Iterator[str]:
         )
 
 
+def views() -> Iterator[str]:
+    """Describe every view from DuckDB's catalog, and every macro with rows, of an empty warehouse."""
+    from gradetrail import sql
+    from gradetrail.store import Live
+    from gradetrail.store.schema import TABLES
+    from gradetrail.warehouse.catalog import open_catalog
+
+    empty = Live({name: [] for name in TABLES}, {}, [], [], [], [], set())
+    con = open_catalog(empty, with_comments=True)
+    yield "# Views"
+    yield ""
+    yield (
+        "Every view can be read by `gradetrail show VIEW`, in `gradetrail sql` and in Python. `show --sql` "
+        "prints the query behind it."
+    )
+    for name in sql.names("views"):
+        meaning, *notes = (line.removeprefix("-- ") for line in sql.text_of(f"views/{name}").splitlines()[:4])
+        columns = con.execute(COLUMNS, {"name": name}).fetchall()
+        arguments = con.execute(ARGUMENTS, {"name": name}).fetchone()
+        call = f"({', '.join(arguments[0])})" if arguments else ""
+        yield from ("", f"## `{name}{call}`", "", meaning, "", *notes, "")
+        if arguments:
+            nulls = ", ".join("null" for _ in arguments[0])
+            described = con.execute(f"describe select * from {sql.quoted(name)}({nulls})").fetchall()
+            yield from table(("column", "type"), ((f"`{column}`", kind) for column, kind, *_ in described))
+        else:
+            yield from table(("column", "type", "meaning"), columns)
+
+
+COLUMNS = """
+select '`' || column_name || '`', data_type, coalesce(comment, '')
+from duckdb_columns()
+where table_name = $name and not internal
+order by column_index
+"""
+ARGUMENTS = """
+select parameters
+from duckdb_functions()
+where function_name = $name and function_type = 'table_macro'
+"""
+
+
 def pages() -> dict[Path, str]:
     """Make every page."""
-    made = {"commands.md": commands(), "tables.md": stored_tables()}
+    made = {"commands.md": commands(), "tables.md": stored_tables(), "views.md": views()}
     schema = json.dumps(spec_schema(), indent=1, ensure_ascii=False) + "\n"
     return {FOLDER / name: "\n".join([NOTE, "", *lines, ""]) for name, lines in made.items()} | {
         FOLDER / "spec.schema.json": schema
