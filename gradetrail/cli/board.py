@@ -119,10 +119,10 @@ def changes(warehouse: Warehouse, query: str, params: dict[str, Any]) -> str:
 
 
 DIFF_COLUMNS = (
-    "scorer", "a_model", "b_model", "a_prompt", "b_prompt", "sample_id", "epoch", "change", "cause", "b_target",
-    "a_extracted", "b_extracted", "a_score", "b_score", "a_outcome", "b_outcome",
+    "scorer", "a_model", "b_model", "a_prompt", "b_prompt", "sample_id", "epoch", "change", "cause",
+    "b_target", "a_extracted", "b_extracted", "a_score", "b_score", "a_outcome", "b_outcome",
 )  # fmt: skip
-"""Columns of a diff that fit a screen; those of a pair that is equal all through are shown once or not at all."""
+"""Columns of a diff that fit a screen; a pair that is equal all through is shown once or not at all."""
 
 
 def diff_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:

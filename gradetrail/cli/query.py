@@ -95,9 +95,9 @@ def diff(
         if form is Format.table:
             say(changes(opened, query, params))
         if not every:
-            query = f"from ({query}) where change <> 'same'"  # noqa: S608 - ours, no value in it
+            query = f"from ({query}) where change <> 'same'"
         if limit is not None:
-            query = f"from ({query}) limit {int(limit)}"  # noqa: S608
+            query = f"from ({query}) limit {int(limit)}"
         if form in (Format.table, Format.markdown):
             names, rows = opened.rows(query, params)
             show_rows(*diff_columns(names, rows), form, output)

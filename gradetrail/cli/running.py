@@ -66,7 +66,7 @@ def run(
     )
     root = pipeline.warehouse_root(warehouse)
     for spec, done in runs:
-        pipeline.grade_run(root, spec, done.run_id)
+        pipeline.score_runs(root, spec, [done.run_id])
     for task in dict.fromkeys(done.task for _, done in runs):
         print_board(root, task, form)
     _exit_for([done for _, done in runs], root, allow_errors, must_be_scored=True)
@@ -115,8 +115,8 @@ def _invocation(
     tag: list[str] | None,
 ) -> Invocation:
     from gradetrail.dataset import Selection
+    from gradetrail.generation.outstanding import Options
     from gradetrail.generation.plan import Narrowing
-    from gradetrail.generation.run import Options
     from gradetrail.pipeline import Invocation
 
     ids = tuple(part.strip() for part in cases.split(",") if part.strip()) if cases else ()
@@ -134,9 +134,9 @@ def _generate(names: Sequence[str], warehouse: Path | None, invocation: Invocati
     from gradetrail.cli.progress import shown_progress, summary
 
     root = pipeline.warehouse_root(warehouse)
-    specs = [pipeline.spec_or_run(root, name) for name in names]
+    jobs = [pipeline.job_of(root, name) for name in names]
     with shown_progress() as observe:
-        runs = pipeline.generate_many(specs, warehouse=root, invocation=replace(invocation, observe=observe))
+        runs = pipeline.generate_many(jobs, warehouse=root, invocation=replace(invocation, observe=observe))
     for done in runs:
         for warning in done.warnings:
             say(f"warning: {warning}")
@@ -146,7 +146,7 @@ def _generate(names: Sequence[str], warehouse: Path | None, invocation: Invocati
             say(listed)
         word = "new run" if done.is_new else "run"
         say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
-    return list(zip(specs, runs, strict=False))
+    return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
 
 
 def _exit_for(runs: Sequence[Run], root: Path, allow_errors: str, *, must_be_scored: bool) -> None:
@@ -276,7 +276,7 @@ def plan(
     root = pipeline.warehouse_root(warehouse)
     invocation = _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, None)
     forecasts = [
-        pipeline.forecast(pipeline.spec_or_run(root, name), warehouse=root, invocation=invocation)
+        pipeline.forecast(pipeline.job_of(root, name), warehouse=root, invocation=invocation)
         for name in specs
     ]
     for item in forecasts:

@@ -9,172 +9,29 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.errors import Fault, SpecError
-from gradetrail.generation.conversation import Known, Scripts, known_turns, resolved
+from gradetrail.generation.conversation import Scripts
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
+from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, with_status
 from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Entrant, Plan
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.work import Work
-from gradetrail.providers import Provider, check_model, open_provider
+from gradetrail.providers import Provider, open_provider
 from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from gradetrail.generation.ray_executor import RayPool
-
-DIFFERENCES_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How this invocation generates."""
-
-    new: bool = False
-    """Make a new run even if one of the same plan is there."""
-    refresh: bool = False
-    """Ask everything again; stored answers stay."""
-    max_age: timedelta | None = None
-    """Oldest stored answer that counts."""
-    tags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Outstanding:
-    """What a plan asks of the warehouse now."""
-
-    run_id: str | None
-    """Run that the plan continues; None for a new one."""
-    manifest: dict[str, Any] | None
-    trials: pa.Table
-    """Trials to add or to answer: columns of `trials` plus entrant, sample, is_added, is_first_of_key."""
-    differences: tuple[str, ...]
-    """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
-    turn_answers: Mapping[str, list[str]] = field(default_factory=dict)
-    """Stored answers to the first turns of scripted conversations, by request_key."""
-
-    @property
-    def n_hits(self) -> int:
-        """Trials that a stored answer serves."""
-        return _with_status(self.trials, "answered").num_rows
-
-    @property
-    def n_requests(self) -> int:
-        """Distinct requests to make."""
-        import pyarrow.compute as pc
-
-        first = self.trials.filter(pc.field("is_first_of_key") & (pc.field("status") == "pending"))
-        return first.num_rows
-
-
-def _with_status(trials: pa.Table, status: str) -> pa.Table:
-    import pyarrow.compute as pc
-
-    return trials.filter(pc.field("status") == status)
-
-
-def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outstanding:
-    """Compare a plan with the warehouse; reads only, and a warehouse need not exist yet."""
-    if not (root / "gradetrail.json").exists():
-        return _compare(sql.connect(), plan, None, None, options, now, empty=True)
-    with Warehouse(root) as warehouse:
-        con = warehouse.connection()
-        newest = None if options.new or options.refresh else _newest_run(warehouse, plan)
-        return _compare(con, plan, newest, _present(con, newest), options, now)
-
-
-def _newest_run(warehouse: Warehouse, plan: Plan) -> dict[str, Any] | None:
-    fitting = [m for m in warehouse.manifests() if m.get("plan_id") == plan.plan_id]
-    return max(fitting, key=lambda m: (m["started_at"], m["run_id"]), default=None)
-
-
-def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
-    run_id = manifest["run_id"] if manifest else ""
-    return sql.arrow_file(con, "generation/present_trials", {"run_id": run_id})
-
-
-def _compare(
-    con: duckdb.DuckDBPyConnection,
-    plan: Plan,
-    manifest: dict[str, Any] | None,
-    present: pa.Table | None,
-    options: Options,
-    now: datetime,
-    *,
-    empty: bool = False,
-) -> Outstanding:
-    import pyarrow as pa
-
-    if present is None:
-        present = arrow_schema("trials").empty_table()
-    not_before = now if options.refresh else now - options.max_age if options.max_age else None
-    if manifest is not None and manifest.get("refresh"):
-        not_before = datetime.fromisoformat(manifest["started_at"])
-    known = Known() if empty else known_turns(con, plan, not_before)
-    trials = resolved(plan.trials, known)
-    con.register("planned", trials.append_column("ordinal", pa.array(range(trials.num_rows), pa.int64())))
-    con.register("present", present)
-    differences: tuple[str, ...] = ()
-    if manifest is not None:
-        changed = sql.run_file(con, "generation/changed_trials")
-        differences = tuple(_difference(changed, plan.trials.num_rows))
-        if differences:
-            manifest = None
-            con.unregister("present")
-            con.register("present", present.slice(0, 0))
-    if empty:
-        stored = sql.arrow_file(con, "generation/no_stored_answers")
-    else:
-        stored = sql.arrow_file(con, "generation/stored_answers", {"not_before": not_before})
-    con.register("stored", stored)
-    run_id = manifest["run_id"] if manifest else ""
-    trials = sql.arrow_file(con, "generation/planned_trials", {"run_id": run_id, "now": now})
-    for name in ("planned", "present", "stored"):
-        con.unregister(name)
-    return Outstanding(run_id or None, manifest, trials, differences, known.answers)
-
-
-def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[str]:
-    rows = changed.fetchall()
-    for model, prompt, sample_id, epoch, *pairs in rows[:DIFFERENCES_SHOWN]:
-        parts = ("sample", "rendered prompt", "model or its parameters")
-        changes = [
-            f"{part} {old[:12]} -> {new[:12]}"
-            for part, old, new in zip(parts, pairs[::2], pairs[1::2], strict=True)
-            if old is not None
-        ]
-        yield f"{model} / {prompt} / sample {sample_id} / epoch {epoch}: {', '.join(changes)}"
-    if len(rows) > DIFFERENCES_SHOWN:
-        yield f"and {len(rows) - DIFFERENCES_SHOWN:,} more of {n_trials:,} trials"
-
-
-def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
-    """Collect (provider, model) of the models that will be asked."""
-    asked = set(_with_status(todo.trials, "pending").column("entrant").unique().to_pylist())
-    shapes = [plan.entrants[int(entrant)].shape for entrant in asked if entrant is not None]
-    return {(shape.provider, shape.model) for shape in shapes}
-
-
-def check_models(plan: Plan, todo: Outstanding) -> None:
-    """Check keys and files of the models that will be asked; raise SpecError with all faults."""
-    asked = set(_with_status(todo.trials, "pending").column("model").unique().to_pylist())
-    faults: list[Fault] = []
-    for number, model in enumerate(plan.spec.models):
-        if model.display in asked:
-            faults += check_model(plan.spec, model, f"models.{number}")
-    if faults:
-        raise SpecError(*faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +67,7 @@ def generate(
         todo = outstanding(root, plan, options, now)
     check_models(plan, todo)
     progress.n_trials += plan.trials.num_rows
-    progress.n_hits += plan.trials.num_rows - _with_status(todo.trials, "pending").num_rows
+    progress.n_hits += plan.trials.num_rows - with_status(todo.trials, "pending").num_rows
     progress.n_requests += todo.n_requests
     if todo.manifest is not None and todo.trials.num_rows == 0:
         status = str(todo.manifest["status"])
@@ -390,7 +247,7 @@ def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]
     import pyarrow.compute as pc
 
     columns = [*PLANNED, "entrant", "sample", "is_first_of_key"]
-    pending = _with_status(todo.trials, "pending").select(columns)
+    pending = with_status(todo.trials, "pending").select(columns)
     sharing: dict[str, list[dict[str, Any]]] = {}
     for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
         sharing.setdefault(row["request_key"], []).append(_planned(row))

@@ -1,0 +1,199 @@
+"""What a plan still asks of a warehouse: which run it belongs to, and which trials have no answer.
+
+Invariant: this only reads. A run is continued only if every trial that it shares with the plan asks
+the same; a trial that a stored answer serves is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.errors import Fault, ResumeError, SpecError
+from gradetrail.generation.conversation import Known, known_turns, resolved
+from gradetrail.generation.plan import PLAN_VERSION, Plan
+from gradetrail.providers import check_model
+from gradetrail.store.schema import arrow_schema
+from gradetrail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+DIFFERENCES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How this invocation generates."""
+
+    new: bool = False
+    """Make a new run even if one of the same plan is there."""
+    refresh: bool = False
+    """Ask everything again; stored answers stay."""
+    max_age: timedelta | None = None
+    """Oldest stored answer that counts."""
+    tags: tuple[str, ...] = ()
+    run_id: str | None = None
+    """Run to go on with; ResumeError if the plan does not fit it. None: the newest that fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """What a plan asks of the warehouse now."""
+
+    run_id: str | None
+    """Run that the plan continues; None for a new one."""
+    manifest: dict[str, Any] | None
+    trials: pa.Table
+    """Trials to add or to answer: columns of `trials` plus entrant, sample, is_added, is_first_of_key."""
+    differences: tuple[str, ...]
+    """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
+    turn_answers: Mapping[str, list[str]] = field(default_factory=dict)
+    """Stored answers to the first turns of scripted conversations, by request_key."""
+
+    @property
+    def n_hits(self) -> int:
+        """Trials that a stored answer serves."""
+        return with_status(self.trials, "answered").num_rows
+
+    @property
+    def n_requests(self) -> int:
+        """Distinct requests to make."""
+        import pyarrow.compute as pc
+
+        first = self.trials.filter(pc.field("is_first_of_key") & (pc.field("status") == "pending"))
+        return first.num_rows
+
+
+def with_status(trials: pa.Table, status: str) -> pa.Table:
+    """Give the trials of one status."""
+    import pyarrow.compute as pc
+
+    return trials.filter(pc.field("status") == status)
+
+
+def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outstanding:
+    """Compare a plan with the warehouse; reads only, and a warehouse need not exist yet."""
+    if not (root / "gradetrail.json").exists():
+        return _compare(sql.connect(), plan, None, None, options, now, empty=True)
+    with Warehouse(root) as warehouse:
+        con = warehouse.connection()
+        newest = None if options.new or options.refresh else _run_of(warehouse, plan, options)
+        return _compare(con, plan, newest, _present(con, newest), options, now)
+
+
+def _run_of(warehouse: Warehouse, plan: Plan, options: Options) -> dict[str, Any] | None:
+    """Find the run to go on with: the one that was named, else the newest of this plan."""
+    if options.run_id is not None:
+        manifest = next(m for m in warehouse.manifests() if m["run_id"] == options.run_id)
+        _refuse_other_plan(manifest, plan)
+        return manifest
+    fitting = [
+        manifest
+        for manifest in warehouse.manifests()
+        if manifest.get("plan_id") == plan.plan_id and manifest.get("plan_version") == PLAN_VERSION
+    ]
+    return max(fitting, key=lambda m: (m["started_at"], m["run_id"]), default=None)
+
+
+def _refuse_other_plan(manifest: Mapping[str, Any], plan: Plan) -> None:
+    run_id, version = manifest["run_id"], manifest.get("plan_version")
+    if version != PLAN_VERSION:
+        message = f"its plan has version {version}, this gradetrail reads {PLAN_VERSION}"
+        raise ResumeError(Fault(message, run_id, fix="go on with the version that made it, or use --new"))
+    if manifest.get("plan_id") != plan.plan_id:
+        prompts = {e.prompt: e.prompt_id for e in plan.entrants}
+        changed = [
+            Fault(f"prompt `{name}` was {old[:12]}, is {prompts[name][:12]}", run_id)
+            for name, old in manifest["prompts"].items()
+            if name in prompts and prompts[name] != old
+        ]
+        other = Fault(
+            "its request block or selection was another", run_id, fix="use --new to make another run"
+        )
+        raise ResumeError(*(changed or [other]))
+
+
+def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
+    run_id = manifest["run_id"] if manifest else ""
+    return sql.arrow_file(con, "generation/present_trials", {"run_id": run_id})
+
+
+def _compare(
+    con: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    manifest: dict[str, Any] | None,
+    present: pa.Table | None,
+    options: Options,
+    now: datetime,
+    *,
+    empty: bool = False,
+) -> Outstanding:
+    import pyarrow as pa
+
+    if present is None:
+        present = arrow_schema("trials").empty_table()
+    not_before = now if options.refresh else now - options.max_age if options.max_age else None
+    if manifest is not None and manifest.get("refresh"):
+        not_before = datetime.fromisoformat(manifest["started_at"])
+    known = Known() if empty else known_turns(con, plan, not_before)
+    trials = resolved(plan.trials, known)
+    con.register("planned", trials.append_column("ordinal", pa.array(range(trials.num_rows), pa.int64())))
+    con.register("present", present)
+    differences: tuple[str, ...] = ()
+    if manifest is not None:
+        changed = sql.run_file(con, "generation/changed_trials")
+        differences = tuple(_difference(changed, plan.trials.num_rows))
+        if differences and options.run_id is not None:
+            raise ResumeError(*(Fault(line, options.run_id) for line in differences))
+        if differences:
+            manifest = None
+            con.unregister("present")
+            con.register("present", present.slice(0, 0))
+    if empty:
+        stored = sql.arrow_file(con, "generation/no_stored_answers")
+    else:
+        stored = sql.arrow_file(con, "generation/stored_answers", {"not_before": not_before})
+    con.register("stored", stored)
+    run_id = manifest["run_id"] if manifest else ""
+    trials = sql.arrow_file(con, "generation/planned_trials", {"run_id": run_id, "now": now})
+    for name in ("planned", "present", "stored"):
+        con.unregister(name)
+    return Outstanding(run_id or None, manifest, trials, differences, known.answers)
+
+
+def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[str]:
+    rows = changed.fetchall()
+    for model, prompt, sample_id, epoch, *pairs in rows[:DIFFERENCES_SHOWN]:
+        parts = ("sample", "rendered prompt", "model or its parameters")
+        changes = [
+            f"{part} {old[:12]} -> {new[:12]}"
+            for part, old, new in zip(parts, pairs[::2], pairs[1::2], strict=True)
+            if old is not None
+        ]
+        yield f"{model} / {prompt} / sample {sample_id} / epoch {epoch}: {', '.join(changes)}"
+    if len(rows) > DIFFERENCES_SHOWN:
+        yield f"and {len(rows) - DIFFERENCES_SHOWN:,} more of {n_trials:,} trials"
+
+
+def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
+    """Collect (provider, model) of the models that will be asked."""
+    asked = set(with_status(todo.trials, "pending").column("entrant").unique().to_pylist())
+    shapes = [plan.entrants[int(entrant)].shape for entrant in asked if entrant is not None]
+    return {(shape.provider, shape.model) for shape in shapes}
+
+
+def check_models(plan: Plan, todo: Outstanding) -> None:
+    """Check keys and files of the models that will be asked; raise SpecError with all faults."""
+    asked = set(with_status(todo.trials, "pending").column("model").unique().to_pylist())
+    faults: list[Fault] = []
+    for number, model in enumerate(plan.spec.models):
+        if model.display in asked:
+            faults += check_model(plan.spec, model, f"models.{number}")
+    if faults:
+        raise SpecError(*faults)

@@ -1,0 +1,37 @@
+"""Joins generation and scoring: the functions behind both the commands and the Python API."""
+
+from gradetrail.pipeline.generating import Forecast, Invocation, Run, forecast, generate, generate_many
+from gradetrail.pipeline.grading import (
+    Preview,
+    preview,
+    preview_all,
+    run,
+    score,
+    score_all,
+    score_runs,
+    tasks_of,
+    unusable,
+)
+from gradetrail.pipeline.recorded import Job, as_spec, job_of, warehouse_root
+
+__all__ = [
+    "Forecast",
+    "Invocation",
+    "Job",
+    "Preview",
+    "Run",
+    "as_spec",
+    "forecast",
+    "generate",
+    "generate_many",
+    "job_of",
+    "preview",
+    "preview_all",
+    "run",
+    "score",
+    "score_all",
+    "score_runs",
+    "tasks_of",
+    "unusable",
+    "warehouse_root",
+]

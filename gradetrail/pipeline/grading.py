@@ -1,0 +1,151 @@
+"""Grades stored answers with the scorers of a spec or of a task; calls no model.
+
+Invariant: grades of older definitions stay; a preview writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gradetrail import sql
+from gradetrail.errors import Fault, SelectionError
+from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate
+from gradetrail.pipeline.recorded import SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
+from gradetrail.scoring.planner import Graded, RunGrader, publish_task, score_run
+from gradetrail.spec import Spec
+from gradetrail.store import Store
+from gradetrail.warehouse import Warehouse
+
+
+def run(
+    spec: SpecLike,
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    frame: object | None = None,
+    invocation: Invocation = Invocation(),
+) -> Run:
+    """Generate what is missing, grade what is not graded, and give the run."""
+    parsed = as_spec(spec)
+    done = generate(parsed, warehouse=warehouse, frame=frame, invocation=invocation)
+    return replace(done, graded=tuple(score_runs(done.root, parsed, [done.run_id])))
+
+
+def score(
+    target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None, force: bool = False
+) -> list[Graded]:
+    """Grade stored answers: of every run of a spec's task, or of one run (`latest`, run_id, prefix).
+
+    Calls no model. Grades of older definitions stay and can be queried in `grades`.
+    """
+    root = warehouse_root(warehouse)
+    spec, run_ids = _to_score(root, target)
+    return score_runs(root, spec, run_ids, force=force)
+
+
+def score_all(*, warehouse: str | os.PathLike[str] | None = None, force: bool = False) -> list[Graded]:
+    """Grade every run of every task by the task's present definitions."""
+    root = warehouse_root(warehouse)
+    return [
+        graded for spec, runs in _everything(root) for graded in score_runs(root, spec, runs, force=force)
+    ]
+
+
+def _everything(root: Path) -> list[tuple[Spec, list[str]]]:
+    """List every task as (its present spec, its runs)."""
+    with Warehouse(root) as opened:
+        by_task: dict[str, list[str]] = {}
+        for manifest in opened.manifests():
+            by_task.setdefault(manifest["task"], []).append(manifest["run_id"])
+        return [(recorded_spec(opened, runs[-1]), runs) for runs in by_task.values()]
+
+
+def score_runs(root: Path, spec: Spec, run_ids: Sequence[str], *, force: bool = False) -> list[Graded]:
+    """Make a spec's scorers current and grade what these runs have not graded by them."""
+    scorers = checked_definitions(spec)
+    store = Store(root)
+    publish_task(store, spec, scorers)
+    graded: list[Graded] = []
+    with Warehouse(root) as warehouse:
+        for run_id in run_ids:
+            graded += score_run(warehouse, store, spec, run_id, scorers, force=force)
+    return graded
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Which stored grades would flip."""
+
+    n_runs: int
+    n_trials: int
+    flips: tuple[dict[str, Any], ...]
+    """One for each trial x scorer x metric whose score, outcome or extraction would differ."""
+
+
+def preview(target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+    """Grade stored answers by a spec's definitions and compare with the stored grades; writes nothing."""
+    root = warehouse_root(warehouse)
+    return _preview(root, [_to_score(root, target)])
+
+
+def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+    """Compare every run of every task with its task's present definitions; writes nothing."""
+    root = warehouse_root(warehouse)
+    return _preview(root, _everything(root))
+
+
+def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
+    flips: list[dict[str, Any]] = []
+    n_trials = n_runs = 0
+    with Warehouse(root) as opened:
+        for spec, run_id in ((spec, run_id) for spec, run_ids in work for run_id in run_ids):
+            scorers = checked_definitions(spec)
+            n_runs += 1
+            grader = RunGrader(opened, spec, run_id)
+            try:
+                n_trials += grader.n_trials
+                for definition in scorers:
+                    flips += grader.flips(definition, grader.scores(definition))
+            finally:
+                grader.close()
+    return Preview(n_runs, n_trials, tuple(flips))
+
+
+def _to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:
+    with Warehouse(root) as opened:
+        if is_run_name(target):
+            run_id = opened.run_id(str(target))
+            return recorded_spec(opened, run_id), [run_id]
+        spec = as_spec(target)
+        runs = [manifest["run_id"] for manifest in opened.manifests() if manifest["task"] == spec.name]
+    if not runs:
+        message = f"no run of task `{spec.name}` in {root}"
+        raise SelectionError(Fault(message, fix="make one with `gradetrail run`"))
+    return spec, runs
+
+
+def tasks_of(root: Path, run_ids: Sequence[str]) -> list[str]:
+    """Name the tasks of runs, each once."""
+    with Warehouse(root) as opened:
+        tasks = {manifest["run_id"]: manifest["task"] for manifest in opened.manifests()}
+    return list(dict.fromkeys(tasks[run_id] for run_id in run_ids if run_id in tasks))
+
+
+def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be_scored: bool) -> list[Fault]:
+    """Say why results must not be used: too many errors, or nothing scored."""
+    faults: list[Fault] = []
+    with Warehouse(root) as opened:
+        for run_id in run_ids:
+            states = sql.run_file(opened.connection(), "generation/run_states", {"run_id": run_id}).fetchall()
+            n_trials, n_errors, n_scored = (int(value) for value in states[0])
+            if n_trials and n_errors / n_trials > allow_errors:
+                share = f"{n_errors:,} of {n_trials:,} trials ended in an error ({n_errors / n_trials:.1%})"
+                faults.append(
+                    Fault(share, run_id, fix="see `gradetrail show errors`, or raise --allow-errors")
+                )
+            if must_be_scored and n_scored == 0:
+                faults.append(Fault("nothing was scored", run_id, fix="see `gradetrail show graded`"))
+    return faults

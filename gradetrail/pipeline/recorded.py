@@ -1,0 +1,116 @@
+"""What a warehouse itself knows of a run: enough to grade it or go on with it without the spec's file.
+
+Invariant: a run is rebuilt from its manifest and its stored samples alone; files that the spec names
+come from the manifest where they are gone from the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gradetrail import sql
+from gradetrail.dataset import Selection, parse_row
+from gradetrail.errors import Fault, SelectionError, SpecError
+from gradetrail.spec import Spec, load_spec, spec_from
+from gradetrail.warehouse import Warehouse
+
+SpecLike = Spec | str | os.PathLike[str] | Mapping[str, Any]
+"""A spec file, a mapping as YAML would give it, or a loaded spec."""
+
+
+def warehouse_root(path: str | os.PathLike[str] | None = None) -> Path:
+    """Give the warehouse's folder: as named, else $GRADETRAIL_WAREHOUSE, else ./warehouse."""
+    return Path(path or os.environ.get("GRADETRAIL_WAREHOUSE") or "warehouse")
+
+
+def as_spec(spec: SpecLike) -> Spec:
+    """Load a spec file, or validate a mapping; a Spec stays as it is."""
+    if isinstance(spec, Spec):
+        return spec
+    if isinstance(spec, Mapping):
+        return spec_from(spec)
+    return load_spec(spec)
+
+
+def is_run_name(name: object) -> bool:
+    """Tell a run's name from a spec's path."""
+    return isinstance(name, str) and Path(name).suffix not in (".yaml", ".yml") and not Path(name).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A spec to run, and what is fixed about how."""
+
+    spec: Spec
+    frame: object | None = None
+    """Samples in place of the spec's dataset file."""
+    selection: Selection | None = None
+    """Selection of the run to go on with; None takes that of the invocation."""
+    run_id: str | None = None
+    """Run to go on with; None for the newest that fits."""
+
+
+def job_of(root: Path, name: str) -> Job:
+    """Load a spec file, or rebuild from the warehouse the run that is named instead."""
+    if not is_run_name(name):
+        return Job(load_spec(name))
+    with Warehouse(root) as warehouse:
+        manifest = _manifest(warehouse, warehouse.run_id(name))
+        spec = recorded_spec(warehouse, manifest["run_id"], grading=False)
+        rows = sql.run_file(
+            warehouse.connection(), "generation/dataset_rows", {"dataset_id": manifest["dataset_id"]}
+        ).fetchall()
+    # ids come out again as they were: they stand in the rows, or follow from their content and order
+    frame = [parse_row(content) for (content,) in rows] if rows else None
+    chosen = manifest["selection"]
+    selection = Selection(
+        limit=chosen["limit"],
+        sample=chosen["sample"],
+        seed=chosen["seed"],
+        cases=tuple(chosen["cases"]),
+        where=chosen["where"],
+    )
+    return Job(spec, frame, selection, manifest["run_id"])
+
+
+def recorded_spec(warehouse: Warehouse, run_id: str, *, grading: bool = True) -> Spec:
+    """Rebuild the spec of a run from its manifest; `grading` takes the task's present scorers."""
+    manifest = _manifest(warehouse, run_id)
+    task = (warehouse.task_definition(manifest["task"]) or {}) if grading else {}
+    try:
+        return spec_from({**manifest["spec"], **task.get("grading", {})}, base=_base(manifest))
+    except SpecError as error:
+        raise SpecError(*(replace(fault, where=f"manifest of {run_id}") for fault in error.faults)) from None
+
+
+def _manifest(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
+    manifest = next((m for m in warehouse.manifests() if m["run_id"] == run_id), None)
+    if manifest is None:
+        raise SelectionError(Fault(f"no run `{run_id}`"))
+    return manifest
+
+
+def _base(manifest: Mapping[str, Any]) -> Path:
+    """Give a folder in which the files that the spec names can be read, as they were."""
+    base, files = Path(manifest.get("base", ".")), manifest.get("files", {})
+    if all(_is_same(base / name, text) for name, text in files.items()):
+        return base
+    folder = Path(tempfile.mkdtemp(prefix="gradetrail-"))
+    for name, text in files.items():
+        path = (folder / name).resolve()
+        if path.is_relative_to(folder.resolve()) and not text.startswith("sha256:"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def _is_same(path: Path, text: str) -> bool:
+    try:
+        return text.startswith("sha256:") or path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
