@@ -1,1 +1,70 @@
-""""""
+"""Evaluate language models: answers kept in Parquet, graded and compared in SQL.
+
+    import gradetrail as gt
+
+    run = gt.run("specs/gsm8k/gsm8k.yaml", warehouse="warehouse")
+    run.board()                                    # a Polars DataFrame
+    with gt.Warehouse("warehouse") as warehouse:
+        warehouse.sql("select model, mean from run_scores")
+
+Everything is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradetrail.dataset import Selection
+    from gradetrail.errors import GradetrailError
+    from gradetrail.generation.outstanding import Options
+    from gradetrail.generation.plan import Narrowing
+    from gradetrail.pipeline import Invocation, Run, generate, run, score
+    from gradetrail.providers.python import Generation
+    from gradetrail.spec import Spec, load_spec
+    from gradetrail.warehouse import Warehouse
+
+__all__ = [
+    "Generation",
+    "GradetrailError",
+    "Invocation",
+    "Narrowing",
+    "Options",
+    "Run",
+    "Selection",
+    "Spec",
+    "Warehouse",
+    "generate",
+    "load_spec",
+    "run",
+    "score",
+]
+
+_HOME = {
+    "Generation": "gradetrail.providers.python",
+    "GradetrailError": "gradetrail.errors",
+    "Invocation": "gradetrail.pipeline",
+    "Narrowing": "gradetrail.generation.plan",
+    "Options": "gradetrail.generation.outstanding",
+    "Run": "gradetrail.pipeline",
+    "Selection": "gradetrail.dataset",
+    "Spec": "gradetrail.spec",
+    "Warehouse": "gradetrail.warehouse",
+    "generate": "gradetrail.pipeline",
+    "load_spec": "gradetrail.spec",
+    "run": "gradetrail.pipeline",
+    "score": "gradetrail.pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module `gradetrail` has no attribute `{name}`; known: {', '.join(__all__)}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
