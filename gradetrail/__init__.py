@@ -13,7 +13,7 @@ Everything is loaded when it is first used.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradetrail.dataset import Selection
@@ -58,10 +58,10 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module `gradetrail` has no attribute `{name}`; known: {', '.join(__all__)}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value: object = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
