@@ -113,7 +113,7 @@ def violations(reads: tuple[str, ...], *, naive: bool = False) -> set[str]:
         trials = Counter(trial for trial, _ in rows.elements())
         if max(trials.values(), default=0) > 1:
             found.add("a trial twice")
-        versions = dict(rows)
+        versions = dict(rows.keys())
         if any(versions.get(trial, 0) < version for trial, version in promised):
             found.add("a trial missing or old")
     assert len(visited) > 100

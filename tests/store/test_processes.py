@@ -162,7 +162,7 @@ def test_kill_9_at_any_moment_loses_nothing_that_was_flushed_and_doubles_nothing
     promised: set[str] = set()
     for _ in range(KILLS):
         begin = len(texts(store.live()))
-        end, part_rows = begin + draw.randrange(30, ROUND), draw.choice([3, 7, 40])
+        end, part_rows = begin + draw.randrange(30, ROUND), draw.choice([5, 20, 60])
         with python(WRITE, tmp_path, begin, part_rows, end) as process:
             lines, n_lines = lines_of(process), draw.randrange(2, 40)
             said = list(itertools.takewhile(lambda line: line != "closing", itertools.islice(lines, n_lines)))
