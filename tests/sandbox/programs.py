@@ -112,7 +112,7 @@ ESCAPING = [
     Case(
         "environment",
         "pass",
-        "import os\nassert set(os.environ) <= {'HOME', 'LANG', 'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'PATH', 'PYTHONHASHSEED', 'TMPDIR', 'TZ', 'PWD', 'LC_CTYPE'}, os.environ\nassert os.environ['HOME'] == os.getcwd()",
+        "import os\nassert set(os.environ) <= {'HOME', 'LANG', 'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'PATH', 'PYTHONHASHSEED', 'TMPDIR', 'TZ'}, os.environ\nassert os.environ['HOME'] == os.getcwd()",
     ),
     Case("home", "pass", "import os\nassert not os.path.exists('/home')\nassert os.listdir(os.path.expanduser('~')) == []"),
     Case("password file", "pass", REFUSED + "assert refused(open, '/etc/shadow') and refused(open, '/etc/passwd')"),

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType
 
 from gradetrail.errors import Fault, GradetrailError
-from gradetrail.scoring.sandbox.walls import Container, Need, NoWalls, Walls, advice, candidates
+from gradetrail.scoring.sandbox.walls import ENVIRONMENT, Container, Need, NoWalls, Walls, advice, candidates
 
 PACKAGE = "gradetrail.scoring.sandbox.inside"
 MODULES = ("kernel", "wire", "candidate", "server", "judge", "mounts", "warden")
@@ -175,6 +175,7 @@ class Sandbox:
             "file": need.folder_bytes,
             "output": limits.output_kb << 10,
             "processes_watched": limits.processes,
+            "environment": ENVIRONMENT,
             **self.walls.job(need),
         }
         left_out = {"mounts"} if order["mounts"] is None else set()

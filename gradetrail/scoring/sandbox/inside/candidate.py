@@ -122,7 +122,8 @@ def live(job: Mapping[str, Any]) -> NoReturn:
         sys.path[:] = job["path"]
     # what Python's start-up file would add, which is left out
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    os.environ.update(HOME=os.getcwd(), TMPDIR=os.getcwd())
+    os.environ.clear()
+    os.environ.update(job["environment"], HOME=os.getcwd(), TMPDIR=os.getcwd())
     sys.argv[:] = ["program.py"]
     for name in [name for name in sys.modules if name.partition(".")[0] == "gradetrail"]:
         del sys.modules[name]
