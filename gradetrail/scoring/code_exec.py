@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -76,7 +77,7 @@ def run_code(
 
 
 def _stated(checks: Sequence[str]) -> tuple[str, ...]:
-    return tuple(check for check in checks if check.strip())
+    return tuple(textwrap.dedent(check).strip() for check in checks if check.strip())
 
 
 def _ungradable(row: CodeRow, code: str | None) -> CodeGrade | None:

@@ -100,6 +100,10 @@ def test_the_score_is_the_share_of_checks_that_hold(sandbox: Sandbox) -> None:
     assert result.detail == "fail: check 2 of 3: f() == 2: not true"
 
 
+def test_checks_may_be_indented_as_a_whole(sandbox: Sandbox) -> None:
+    assert grade(sandbox, ONE, "    x = f()\n    assert x == 1\n").score == 1.0
+
+
 def test_a_pass_is_one_and_says_so(sandbox: Sandbox) -> None:
     assert grade(sandbox, ONE, *CHECK) == CodeGrade(7, 1.0, "scored", ONE, "pass")
 

@@ -392,3 +392,34 @@ def test_a_list_that_contains_itself_is_no_trap(sandbox: Sandbox) -> None:
 def test_a_million_values_cross(sandbox: Sandbox) -> None:
     outcome = sandbox.run("def f(n):\n    return list(range(n))", checks=["f(10**6) == list(range(10**6))"])
     assert outcome.verdict == "pass", outcome
+
+
+NUMPY = """
+import numpy as np
+def total(values):
+    return np.sum(values)
+def mean(values):
+    return np.mean(values)
+def doubled(values):
+    return np.array(values) * 2
+def is_positive(value):
+    return np.int64(value) > 0
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "total([1, 2]) == 3 and 3 == total([1, 2]) and total([1, 2]) < 4",
+        "total([1, 2]) + 1 == 4 and sum([total([1, 2])]) == 3",
+        "mean([1, 2]) == 1.5 and round(mean([1, 2])) == 2 and abs(mean([1, 2]) - 1.5) < 1e-9",
+        "{total([1, 2]): 1} == {3: 1} and {total([1, 2])} == {3} and [total([1, 2])] == [3]",
+        "list(doubled([1, 2])) == [2, 4] and doubled([1, 2]).tolist() == [2, 4]",
+        "import numpy as np\nassert (doubled([[1, 2]]) == np.array([[2, 4]])).all()",
+        "import numpy as np\nassert np.allclose(doubled([0.1]), [0.2]) and doubled([0.1]).dtype == np.float64",
+        "is_positive(1) and not is_positive(-1) and is_positive(1) == True",
+    ],
+)
+def test_numbers_of_numpy_are_plain_values(sandbox: Sandbox, check: str) -> None:
+    outcome = sandbox.run(NUMPY, checks=[check])
+    assert outcome.verdict == "pass", outcome.detail

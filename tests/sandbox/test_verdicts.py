@@ -59,7 +59,7 @@ def test_an_error_at_the_top_level_is_an_error_and_scores_nothing(sandbox: Sandb
 
 
 @pytest.mark.parametrize(
-    "program", ["def f(:", "x = 1\n  y = 2", "a\0b", "(" * 500, "return 1", "nonlocal x"]
+    "program", ["def f(:", "x = 1\n  y = 2", "a\0b", "(" * 500, "return 1", "nonlocal x", "x = '\ud800'"]
 )
 def test_what_python_cannot_read_is_a_syntax_verdict(sandbox: Sandbox, program: str) -> None:
     assert sandbox.run(program, checks=["True"]).verdict == "syntax"

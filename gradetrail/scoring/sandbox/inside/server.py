@@ -89,7 +89,8 @@ class Server:
         for plain in PLAIN:
             if isinstance(value, plain):
                 return {"ref": number, "plain": self.wire.encode(plain(value))}
-        return {"ref": number}
+        number_value = _plain_number(value)
+        return {"ref": number} if number_value is None else {"ref": number, "plain": number_value}
 
     def _lineage(self, kind: type[BaseException]) -> list[Any]:
         """List an exception's classes from itself to the nearest built-in one, whose number is null."""
@@ -123,6 +124,17 @@ class Server:
             if message[0] == "raise":
                 raise self.builtins.get(message[1], RuntimeError)(message[2])
             self._answer(message)
+
+
+def _plain_number(value: Any) -> bool | int | float | None:
+    """Give what a number is worth whose class extends no built-in one, such as NumPy's; None if it is none."""
+    numpy: Any = sys.modules.get("numpy")
+    numbers: Any = sys.modules.get("numbers")
+    if numpy and isinstance(value, numpy.bool_):
+        return bool(value)
+    if numbers and isinstance(value, numbers.Real):
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    return None
 
 
 class Callback:

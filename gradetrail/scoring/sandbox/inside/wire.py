@@ -48,6 +48,12 @@ LIBRARY: dict[str, tuple[str, str, Callable[[Any], Any], Callable[[Any, Any], An
         lambda value: (value.days, value.seconds, value.microseconds),
         lambda made, parts: made(*parts),
     ),
+    "ndarray": (
+        "numpy",
+        "ndarray",
+        lambda value: (value.dtype.str, value.shape, value.ravel().tolist()),
+        lambda made, parts: sys.modules[made.__module__].array(parts[2], parts[0]).reshape(parts[1]),
+    ),
     "deque": ("collections", "deque", list, lambda made, parts: made(parts)),
     "Counter": ("collections", "Counter", dict, lambda made, parts: made(parts)),
     "OrderedDict": ("collections", "OrderedDict", dict, lambda made, parts: made(parts)),
