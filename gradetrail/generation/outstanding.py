@@ -82,7 +82,7 @@ def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outs
     if not (root / "gradetrail.json").exists():
         return _compare(sql.connect(), plan, None, None, options, now, empty=True)
     with Warehouse(root) as warehouse:
-        con = warehouse.connection()
+        con = warehouse.connection("trials", "responses", "calls")
         newest = None if options.new or options.refresh else _run_of(warehouse, plan, options)
         return _compare(con, plan, newest, _present(con, newest), options, now)
 

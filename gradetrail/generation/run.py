@@ -141,7 +141,8 @@ def _manifest(
 def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
     """Say how far a run is: complete when none of its trials is pending or skipped."""
     with Warehouse(root) as warehouse:
-        rows = sql.run_file(warehouse.connection(), "generation/owed_trials", {"run_id": run_id}).fetchall()
+        con = warehouse.connection("trials")
+        rows = sql.run_file(con, "generation/owed_trials", {"run_id": run_id}).fetchall()
     owed = int(rows[0][0])
     if owed == 0:
         return "complete"
