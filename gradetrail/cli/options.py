@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gradetrail.cli.output import Format
+
+
+class Executor(StrEnum):
+    """Where calls are made."""
+
+    local = "local"
+    ray = "ray"
+
 
 WarehouseOption = Annotated[
     Path | None,
@@ -54,4 +63,28 @@ AllowErrorsOption = Annotated[
     typer.Option(
         "--allow-errors", envvar="GRADETRAIL_ALLOW_ERRORS", help="Share of trials that may end in an error."
     ),
+]
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option("--max-cost", min=0, envvar="GRADETRAIL_MAX_COST", help="Stop at so many US dollars."),
+]
+ConcurrencyOption = Annotated[
+    int | None,
+    typer.Option("--concurrency", min=1, envvar="GRADETRAIL_CONCURRENCY", help="Calls in flight at most."),
+]
+ExecutorOption = Annotated[
+    Executor | None,
+    typer.Option("--executor", envvar="GRADETRAIL_EXECUTOR", help="Where calls are made."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, envvar="GRADETRAIL_WORKERS", help="Workers of --executor ray."),
+]
+MaxAgeOption = Annotated[
+    str | None,
+    typer.Option("--max-age", envvar="GRADETRAIL_MAX_AGE", help="Oldest stored answer to use: 12h, 30d."),
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    typer.Option("--fail-on", help='End with 1 if this holds of a row of run_scores: "mean < 0.5".'),
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +14,15 @@ import typer
 from gradetrail.cli.options import (
     AllowErrorsOption,
     CasesOption,
+    ConcurrencyOption,
     EpochsOption,
+    Executor,
+    ExecutorOption,
+    FailOnOption,
     FormatOption,
     LimitOption,
+    MaxAgeOption,
+    MaxCostOption,
     ModelOption,
     NewOption,
     OutputOption,
@@ -25,6 +33,7 @@ from gradetrail.cli.options import (
     TagOption,
     WarehouseOption,
     WhereOption,
+    WorkersOption,
 )
 from gradetrail.cli.output import Format, say, show_rows
 
@@ -52,17 +61,25 @@ def run(
     new: NewOption = False,
     refresh: RefreshOption = False,
     tag: TagOption = None,
+    max_cost: MaxCostOption = None,
+    concurrency: ConcurrencyOption = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    max_age: MaxAgeOption = None,
     allow_errors: AllowErrorsOption = "5%",
+    fail_on: FailOnOption = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Generate what is missing, grade what is new, print the leaderboard."""
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
+    from gradetrail.errors import VerdictError
 
     runs = _generate(
         specs,
         warehouse,
-        _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag),
+        _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
+        _knobs(max_cost, concurrency, executor, workers),
     )
     root = pipeline.warehouse_root(warehouse)
     for spec, done in runs:
@@ -70,6 +87,9 @@ def run(
     for task in dict.fromkeys(done.task for _, done in runs):
         print_board(root, task, form)
     _exit_for([done for _, done in runs], root, allow_errors, must_be_scored=True)
+    tripped = [fault for _, done in runs for fault in pipeline.tripped(root, done.run_id, fail_on or ())]
+    if tripped:
+        raise VerdictError(*tripped)
 
 
 def generate(
@@ -86,6 +106,11 @@ def generate(
     new: NewOption = False,
     refresh: RefreshOption = False,
     tag: TagOption = None,
+    max_cost: MaxCostOption = None,
+    concurrency: ConcurrencyOption = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    max_age: MaxAgeOption = None,
     allow_errors: AllowErrorsOption = "5%",
 ) -> None:
     """Call the models for every trial that has no stored answer."""
@@ -94,7 +119,8 @@ def generate(
     runs = _generate(
         specs,
         warehouse,
-        _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag),
+        _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
+        _knobs(max_cost, concurrency, executor, workers),
     )
     _exit_for(
         [done for _, done in runs], pipeline.warehouse_root(warehouse), allow_errors, must_be_scored=False
@@ -112,7 +138,8 @@ def _invocation(
     epochs: int | None,
     new: bool,
     refresh: bool,
-    tag: list[str] | None,
+    tag: list[str] | None = None,
+    max_age: str | None = None,
 ) -> Invocation:
     from gradetrail.dataset import Selection
     from gradetrail.generation.outstanding import Options
@@ -123,18 +150,33 @@ def _invocation(
     return Invocation(
         selection=Selection(limit=limit, sample=sample, seed=seed, cases=ids, where=where),
         narrowing=Narrowing(models=tuple(model or ()), prompts=tuple(prompt or ()), epochs=epochs),
-        options=Options(new=new, refresh=refresh, tags=tuple(tag or ())),
+        options=Options(new=new, refresh=refresh, tags=tuple(tag or ()), max_age=parse_age(max_age)),
     )
 
 
-def _generate(names: Sequence[str], warehouse: Path | None, invocation: Invocation) -> list[tuple[Spec, Run]]:
+def _knobs(
+    max_cost: float | None, concurrency: int | None, executor: Executor | None, workers: int | None
+) -> dict[str, Any]:
+    """Collect the run knobs that flags state; they win over the spec's."""
+    stated = {
+        "max_cost_usd": max_cost,
+        "concurrency": concurrency,
+        "executor": executor.value if executor is not None else None,
+        "workers": workers,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _generate(
+    names: Sequence[str], warehouse: Path | None, invocation: Invocation, knobs: dict[str, Any]
+) -> list[tuple[Spec, Run]]:
     from dataclasses import replace
 
     from gradetrail import pipeline
     from gradetrail.cli.progress import shown_progress, summary
 
     root = pipeline.warehouse_root(warehouse)
-    jobs = [pipeline.job_of(root, name) for name in names]
+    jobs = [pipeline.job_of(root, name, knobs) for name in names]
     with shown_progress() as observe:
         runs = pipeline.generate_many(jobs, warehouse=root, invocation=replace(invocation, observe=observe))
     for done in runs:
@@ -274,7 +316,7 @@ def plan(
     from gradetrail.cli.board import forecast_rows, rendered_prompts
 
     root = pipeline.warehouse_root(warehouse)
-    invocation = _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, None)
+    invocation = _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh)
     forecasts = [
         pipeline.forecast(pipeline.job_of(root, name), warehouse=root, invocation=invocation)
         for name in specs
@@ -288,6 +330,19 @@ def plan(
             say(rendered_prompts(item, show))
     names, rows = forecast_rows(forecasts)
     show_rows(names, rows, form, output)
+
+
+def parse_age(text: str | None) -> timedelta | None:
+    """Read `90m`, `12h` or `30d`; SelectionError for anything else."""
+    from gradetrail.errors import Fault, SelectionError
+
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text.strip())
+    if match is None:
+        raise SelectionError(Fault(f"`{text}` is no age", "--max-age", fix="write 90m, 12h or 30d"))
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
+    return timedelta(**{unit: float(match[1])})
 
 
 def parse_share(text: str) -> float:

@@ -10,6 +10,7 @@ from gradetrail.pipeline.grading import (
     score_all,
     score_runs,
     tasks_of,
+    tripped,
     unusable,
 )
 from gradetrail.pipeline.recorded import Job, as_spec, job_of, warehouse_root
@@ -32,6 +33,7 @@ __all__ = [
     "score_all",
     "score_runs",
     "tasks_of",
+    "tripped",
     "unusable",
     "warehouse_root",
 ]

@@ -138,8 +138,9 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
     """Say why results must not be used: too many errors, or nothing scored."""
     faults: list[Fault] = []
     with Warehouse(root) as opened:
+        con = opened.connection("trials", "scores")
         for run_id in run_ids:
-            states = sql.run_file(opened.connection(), "generation/run_states", {"run_id": run_id}).fetchall()
+            states = sql.run_file(con, "generation/run_states", {"run_id": run_id}).fetchall()
             n_trials, n_errors, n_scored = (int(value) for value in states[0])
             if n_trials and n_errors / n_trials > allow_errors:
                 share = f"{n_errors:,} of {n_trials:,} trials ended in an error ({n_errors / n_trials:.1%})"
@@ -148,4 +149,33 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
                 )
             if must_be_scored and n_scored == 0:
                 faults.append(Fault("nothing was scored", run_id, fix="see `gradetrail show graded`"))
+    return faults
+
+
+def tripped(root: Path, run_id: str, conditions: Sequence[str]) -> list[Fault]:
+    """Say which conditions hold of a row of `run_scores` of a run, such as `mean < 0.5`.
+
+    Each is one SQL expression, parsed by DuckDB; SelectionError for one that is none.
+    """
+    import duckdb
+
+    faults: list[Fault] = []
+    if not conditions:
+        return faults
+    with Warehouse(root) as warehouse:
+        con = warehouse.connection()
+        for condition in conditions:
+            rows = con.sql(sql.select_from("run_scores", ["run_id"]), params={"run_id": run_id})
+            try:
+                found = (
+                    rows.filter(duckdb.SQLExpression(condition))
+                    .select("scorer", "model", "prompt", "mean")
+                    .fetchall()
+                )
+            except duckdb.Error as error:
+                raise SelectionError(Fault(str(error).strip(), f"--fail-on {condition}")) from None
+            for scorer, model, prompt, mean in found:
+                faults.append(
+                    Fault(f"{condition}: {scorer} of {model} / {prompt} has mean {mean}", "--fail-on")
+                )
     return faults

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gradetrail import sql
@@ -55,15 +56,18 @@ class Job:
     """Run to go on with; None for the newest that fits."""
 
 
-def job_of(root: Path, name: str) -> Job:
-    """Load a spec file, or rebuild from the warehouse the run that is named instead."""
+def job_of(root: Path, name: str, knobs: Mapping[str, Any] = MappingProxyType({})) -> Job:
+    """Load a spec file, or rebuild from the warehouse the run that is named instead.
+
+    `knobs` are fields of the spec's `run` block that win over what it says.
+    """
     if not is_run_name(name):
-        return Job(load_spec(name))
+        return Job(_turned(load_spec(name), knobs))
     with Warehouse(root) as warehouse:
         manifest = _manifest(warehouse, warehouse.run_id(name))
         spec = recorded_spec(warehouse, manifest["run_id"], grading=False)
         rows = sql.run_file(
-            warehouse.connection(), "generation/dataset_rows", {"dataset_id": manifest["dataset_id"]}
+            warehouse.connection("samples"), "generation/dataset_rows", {"dataset_id": manifest["dataset_id"]}
         ).fetchall()
     # ids come out again as they were: they stand in the rows, or follow from their content and order
     frame = [parse_row(content) for (content,) in rows] if rows else None
@@ -75,7 +79,11 @@ def job_of(root: Path, name: str) -> Job:
         cases=tuple(chosen["cases"]),
         where=chosen["where"],
     )
-    return Job(spec, frame, selection, manifest["run_id"])
+    return Job(_turned(spec, knobs), frame, selection, manifest["run_id"])
+
+
+def _turned(spec: Spec, knobs: Mapping[str, Any]) -> Spec:
+    return spec.model_copy(update={"run": spec.run.model_copy(update=dict(knobs))}) if knobs else spec
 
 
 def recorded_spec(warehouse: Warehouse, run_id: str, *, grading: bool = True) -> Spec:
