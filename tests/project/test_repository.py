@@ -138,6 +138,16 @@ def test_every_query_says_what_its_grain_is_its_units_and_its_source() -> None:
     assert headless == []
 
 
+def test_every_query_is_indented_by_fours() -> None:
+    crooked = [
+        f"{named(path)}:{number}"
+        for path in tracked("sql/*.sql")
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
+        if "\t" in line or (len(line) - len(line.lstrip(" "))) % 4
+    ]
+    assert crooked == []
+
+
 @pytest.mark.parametrize("layer", ["macros", "core", "views"])
 def test_every_query_makes_the_object_that_its_file_is_named_after(layer: str) -> None:
     made = re.compile(r"^create (?:or replace )?(?:temp(?:orary)? )?(?:view|macro|table) (\w+)", re.MULTILINE)
