@@ -60,22 +60,3 @@ inner join newest
     on used.task = newest.task
 left join scorers
     on used.scorer_id = scorers.scorer_id;
-
-comment on table definitions is 'Definitions that each scorer name of a task has had, with the policy by which its grades count now.';
-comment on column definitions.task is 'Name of the spec.';
-comment on column definitions.scorer is 'Name of the scorer.';
-comment on column definitions.scorer_id is 'Identity of the definition.';
-comment on column definitions.scorer_version is 'Number of the definition under this name, from 1, by first use.';
-comment on column definitions.recency is 'Newest version of the task''s grading that used it.';
-comment on column definitions.is_current is 'Whether the task uses it now.';
-comment on column definitions.is_primary is 'Whether its name ranks the leaderboard now.';
-comment on column definitions.position is 'Place of the scorer in the spec, from 1.';
-comment on column definitions.unanswered is 'Policy for unanswered trials now: wrong or exclude.';
-comment on column definitions.type is 'Type of the scorer; NULL if the definition is lost.';
-comment on column definitions.score_min is 'Least score; NULL if unbounded.';
-comment on column definitions.score_max is 'Greatest score; NULL if unbounded.';
-comment on column definitions.higher_is_better is 'Whether a higher score is the better one.';
-comment on column definitions.pass_threshold is 'Score from which a grade passes; NULL if there is none.';
-comment on column definitions.worst_score is 'Worst score; NULL if unbounded on that side.';
-comment on column definitions.best_score is 'Best score; NULL if unbounded on that side.';
-comment on column definitions.unanswered_score is 'What an unanswered trial counts; NULL leaves it out.';

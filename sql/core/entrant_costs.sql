@@ -98,5 +98,3 @@ group by
     priced.run_id,
     priced.model,
     priced.prompt;
-
-comment on view entrant_costs is 'What the answers of an entrant in a run cost at list price, whoever paid for them.';

@@ -30,5 +30,3 @@ group by
     trials.task,
     trials.model,
     trials.prompt;
-
-comment on view entrant_totals is 'Trials of an entrant in a run, counted.';

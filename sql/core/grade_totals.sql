@@ -324,5 +324,3 @@ inner join definitions
     on measured.task = definitions.task
     and measured.scorer = definitions.scorer
     and measured.scorer_id = definitions.scorer_id;
-
-comment on view grade_totals is 'Grades of an entrant in a run by one definition, summed over samples.';

@@ -144,3 +144,45 @@ order by
     rank asc,
     placed.model asc,
     placed.prompt asc;
+
+comment on view leaderboard is 'The board of every task: who is best, by how much, and how sure that is.';
+comment on column leaderboard.task is 'Name of the spec.';
+comment on column leaderboard.scorer is 'Name of the scorer.';
+comment on column leaderboard.metric is 'Metric of the scorer; score where it has one.';
+comment on column leaderboard.is_primary is 'Whether this scorer ranks the leaderboard.';
+comment on column leaderboard.rank is 'Rank by mean; NULL below the line.';
+comment on column leaderboard.rank_to is 'Last rank of those with the same mean; NULL below the line.';
+comment on column leaderboard.model is 'Display name of the model.';
+comment on column leaderboard.prompt is 'Name of the prompt.';
+comment on column leaderboard.mean is 'Mean score over samples, each weighed once; NULL if nothing counts.';
+comment on column leaderboard.ci_low is 'Lower end of its 95 % interval: Wilson''s for scores of 0 and 1 without clusters, else Student''s t.';
+comment on column leaderboard.ci_high is 'Upper end of its 95 % interval.';
+comment on column leaderboard.stderr is 'Standard error of the mean, by clusters where there are any; NULL for fewer than two.';
+comment on column leaderboard.n is 'Trials that count in the mean.';
+comment on column leaderboard.n_samples is 'Samples that count in the mean.';
+comment on column leaderboard.n_trials is 'Trials planned.';
+comment on column leaderboard.n_pass is 'Trials that pass.';
+comment on column leaderboard.n_unanswered is 'Trials to which the model gave no gradable answer.';
+comment on column leaderboard.n_errors is 'Trials without a grade because something else failed.';
+comment on column leaderboard.n_no_target is 'Trials whose sample has no target.';
+comment on column leaderboard.n_truncated is 'Answers that the token limit cut off, whatever the outcome.';
+comment on column leaderboard.mean_answered is 'Mean over the trials that were answered and graded.';
+comment on column leaderboard.mean_worst is 'Mean if every failed or open trial had the worst score; NULL if unbounded.';
+comment on column leaderboard.mean_best is 'Mean if every failed or open trial had the best score; NULL if unbounded.';
+comment on column leaderboard.win_rate is 'Share of samples on which no ranked entrant is better; NULL with fewer than two ranked.';
+comment on column leaderboard.win_rate_split is 'The same, a shared best score counted in parts.';
+comment on column leaderboard.cost_usd is 'List price of all answers, stored ones included, in US dollars; NULL if not known.';
+comment on column leaderboard.input_tokens is 'Uncached input tokens of the answers.';
+comment on column leaderboard.cache_read_tokens is 'Input tokens read from the provider''s cache.';
+comment on column leaderboard.cache_write_tokens is 'Input tokens written to the provider''s cache.';
+comment on column leaderboard.output_tokens is 'Output tokens, reasoning included.';
+comment on column leaderboard.latency_p50_ms is 'Median time of a call that brought an answer, in milliseconds.';
+comment on column leaderboard.latency_p95_ms is '95th percentile of it.';
+comment on column leaderboard.served_models is 'Model names that the provider reported.';
+comment on column leaderboard.oldest_answer_at is 'Start of the oldest run that paid for one of the answers, UTC.';
+comment on column leaderboard.is_ranked is 'Whether the entrant is ranked.';
+comment on column leaderboard.reason is 'Why it stands below the line; NULL if ranked.';
+comment on column leaderboard.is_reference is 'Whether its run is the one that others are measured against.';
+comment on column leaderboard.run_id is 'Run that shows the entrant.';
+comment on column leaderboard.scorer_id is 'Definition that graded it.';
+comment on column leaderboard.scorer_version is 'Number of that definition under the scorer''s name, from 1.';
