@@ -12,6 +12,7 @@ from gradetrail.cli.output import FORMATS, Format, escaped, plain, say, show_row
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from gradetrail.generation.forecast import Range
     from gradetrail.pipeline import Forecast, Run
 
 HEAD = ("task", "scorer", "metric")
@@ -69,22 +70,44 @@ def _says(name: str, place: int, rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def forecast_rows(forecasts: Sequence[Forecast]) -> tuple[list[str], list[list[Any]]]:
-    """Give one row a spec: what a run would do now."""
-    names = ["task", "samples", "entrants", "epochs", "trials", "hits", "requests", "run"]
+    """Give one row for each task and model: what a run would do now, and what it would use."""
+    names = [
+        "task",
+        "model",
+        "trials",
+        "hits",
+        "requests",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+        "basis",
+        "run",
+    ]
     rows = [
         [
             item.plan.spec.name,
-            item.plan.samples.selected.num_rows,
-            len(item.plan.entrants),
-            item.plan.epochs,
-            item.plan.trials.num_rows,
-            item.n_hits,
-            item.todo.n_requests,
+            one.model,
+            one.n_trials,
+            one.n_hits,
+            one.n_requests,
+            _span(one.input_tokens, ",.0f"),
+            _span(one.output_tokens, ",.0f"),
+            _span(one.cost_usd, ".4f") if one.n_requests else "0",
+            one.basis if one.n_requests else None,
             item.todo.run_id or "new",
         ]
         for item in forecasts
+        for one in item.estimates
     ]
     return names, rows
+
+
+def _span(bounds: Range | None, form: str) -> str:
+    if bounds is None:
+        return "unknown"
+    high = "?" if bounds.high is None else format(bounds.high, form)
+    low = format(bounds.low, form)
+    return low if low == high else f"{low}..{high}"
 
 
 def rendered_prompts(forecast: Forecast, count: int) -> str:

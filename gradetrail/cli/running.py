@@ -45,6 +45,7 @@ SpecsArgument = Annotated[
     list[str], typer.Argument(help="Spec files, or runs to go on with.", metavar="SPEC|RUN...")
 ]
 EXAMPLES_SHOWN = 10
+WHY_SHOWN = 5
 
 
 def run(
@@ -308,6 +309,7 @@ def plan(
     new: NewOption = False,
     refresh: RefreshOption = False,
     show: Annotated[int, typer.Option("--show", min=0, help="Print N rendered prompts.")] = 1,
+    why: Annotated[bool, typer.Option("--why", help="Say why requests have no stored answer.")] = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
 ) -> None:
@@ -318,7 +320,12 @@ def plan(
     root = pipeline.warehouse_root(warehouse)
     invocation = _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh)
     forecasts = [
-        pipeline.forecast(pipeline.job_of(root, name), warehouse=root, invocation=invocation)
+        pipeline.forecast(
+            pipeline.job_of(root, name),
+            warehouse=root,
+            invocation=invocation,
+            explain=WHY_SHOWN if why else 0,
+        )
         for name in specs
     ]
     for item in forecasts:
@@ -326,6 +333,8 @@ def plan(
             say(f"warning: {warning}")
         for line in item.todo.differences:
             say(f"differs from the newest run: {line}")
+        for line in item.reasons:
+            say(line)
         if show:
             say(rendered_prompts(item, show))
     names, rows = forecast_rows(forecasts)

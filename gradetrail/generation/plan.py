@@ -68,7 +68,7 @@ class Plan:
     entrants: tuple[Entrant, ...]
     samples: Samples
     trials: pa.Table
-    """Columns PLANNED plus `entrant` (index) and `sample` (index in samples.selected)."""
+    """PLANNED, `entrant` and `sample` (indices in entrants and samples.selected), `input_bytes` of its JSON."""
     plan_id: str
     selection: Selection
     epochs: int
@@ -207,7 +207,11 @@ class _Builder:
 
         schema = pa.schema(
             [pa.field(name, pa.int32() if name == "epoch" else pa.string()) for name in PLANNED]
-            + [pa.field("entrant", pa.int32()), pa.field("sample", pa.int64())]
+            + [
+                pa.field("entrant", pa.int32()),
+                pa.field("sample", pa.int64()),
+                pa.field("input_bytes", pa.int64()),
+            ]
         )
         batches: list[pa.RecordBatch] = []
         rows: list[tuple[Any, ...]] = []
@@ -253,6 +257,7 @@ class _Builder:
                             script_key(key, turns) if turns else key,
                             index,
                             position,
+                            len(asked),
                         )
                 position += 1
 

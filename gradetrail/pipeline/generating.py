@@ -19,6 +19,7 @@ from gradetrail.dataset import Selection
 from gradetrail.errors import SpecError
 from gradetrail.generation.budget import Budget
 from gradetrail.generation.engine import Shared
+from gradetrail.generation.forecast import Estimate, estimate, why
 from gradetrail.generation.gate import Gate
 from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, pending_models
 from gradetrail.generation.plan import Narrowing, Plan, make_plan
@@ -131,30 +132,30 @@ class Forecast:
 
     plan: Plan
     todo: Outstanding
-    scorers: tuple[Definition, ...]
-
-    @property
-    def n_hits(self) -> int:
-        """Trials already answered in the run, or served by stored answers."""
-        return self.plan.trials.num_rows - self.n_pending
-
-    @property
-    def n_pending(self) -> int:
-        """Trials without an answer."""
-        import pyarrow.compute as pc
-
-        return self.todo.trials.filter(pc.field("status") == "pending").num_rows
+    estimates: tuple[Estimate, ...]
+    """One for each model."""
+    reasons: tuple[str, ...]
+    """Why requests have no stored answer, where that was asked for."""
 
 
 def forecast(
-    job: Job, *, warehouse: str | os.PathLike[str] | None = None, invocation: Invocation = Invocation()
+    job: Job,
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    invocation: Invocation = Invocation(),
+    explain: int = 0,
 ) -> Forecast:
-    """Validate and plan without calling or writing: hits, misses, and what differs from the newest run."""
-    own = invocation.of(job)
-    plan, scorers = prepare(job, own)
-    todo = outstanding(warehouse_root(warehouse), plan, own.options, datetime.now(UTC))
+    """Validate and plan without calling or writing: hits, misses, tokens, cost.
+
+    `explain` says of so many requests without an answer what the nearest stored request had otherwise.
+    """
+    root, own = warehouse_root(warehouse), invocation.of(job)
+    plan, _ = prepare(job, own)
+    todo = outstanding(root, plan, own.options, datetime.now(UTC))
     check_models(plan, todo)
-    return Forecast(plan, todo, tuple(scorers))
+    prices = prices_of(pending_models(plan, todo), price_file(root))
+    estimates = estimate(root, plan, todo, prices)
+    return Forecast(plan, todo, tuple(estimates), tuple(why(root, plan, todo, explain)) if explain else ())
 
 
 def generate_many(

@@ -36,6 +36,7 @@ select
     stored.confidence,
     planned.entrant,
     planned.sample,
+    planned.input_bytes,
     present.sample_id is null as is_added,
     row_number() over (
         partition by planned.request_key
