@@ -115,6 +115,7 @@ class ProviderError(Exception):
         *,
         http_status: int | None = None,
         retry_after_s: float | None = None,
+        is_unreachable: bool = False,
     ) -> None:
         super().__init__(message)
         self.error_type = error_type
@@ -122,6 +123,8 @@ class ProviderError(Exception):
         self.http_status = http_status
         self.retry_after_s = retry_after_s
         """Seconds that the server asked to wait; None if it did not say."""
+        self.is_unreachable = is_unreachable
+        """Whether no connection could be made: host unknown or refused, not one that broke."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -69,17 +69,22 @@ class Known:
     """Script -> answers to its first turns."""
 
 
+def scripted(plan: Plan) -> set[str]:
+    """Name the prompts of a plan that take more than one call."""
+    return {name for name, prompt in plan.spec.prompts.items() if len(prompt.turns) > 1}
+
+
 def known_turns(con: duckdb.DuckDBPyConnection, plan: Plan, not_before: object) -> Known:
     """Follow every scripted conversation of a plan through the stored answers, turn by turn."""
     known = Known()
-    scripted = {name for name, prompt in plan.spec.prompts.items() if len(prompt.turns) > 1}
-    if not scripted:
+    names = scripted(plan)
+    if not names:
         return known
     import pyarrow as pa
     import pyarrow.compute as pc
 
     scripts = Scripts(plan)
-    rows = plan.trials.filter(pc.field("prompt").isin(sorted(scripted))).to_pylist()
+    rows = plan.trials.filter(pc.field("prompt").isin(sorted(names))).to_pylist()
     open_turns = {row["request_key"]: scripts.turns(row) for row in rows}
     while open_turns:
         asked = {script: turn(known.answers.setdefault(script, [])) for script, turn in open_turns.items()}

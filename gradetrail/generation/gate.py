@@ -41,23 +41,52 @@ class Gate:
         self._successes = 0
         self._halved_at = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._sleeping: set[asyncio.Future[None]] = set()
+        self._is_shut = False
 
-    async def enter(self) -> None:
-        """Wait until a call may start, and count it as in flight."""
-        while True:
+    async def enter(self) -> bool:
+        """Wait until a call may start, and count it as in flight; False once the gate is shut."""
+        while not self._is_shut:
             if self.in_flight >= self.limit:
                 future = asyncio.get_running_loop().create_future()
                 self._waiting.append(future)
                 await future
                 continue
             wait = self._wait_s()
-            if wait <= 0:
-                break
-            await asyncio.sleep(wait)
-        if self._spacing_s:
-            self._next_start = max(time.monotonic(), self._next_start) + self._spacing_s
-        self.in_flight += 1
-        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+            if wait > 0:
+                await self.sleep(wait)
+                continue
+            if self._spacing_s:
+                self._next_start = max(time.monotonic(), self._next_start) + self._spacing_s
+            self.in_flight += 1
+            self.max_in_flight = max(self.max_in_flight, self.in_flight)
+            return True
+        return False
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait so long, or until the gate is shut."""
+        if self._is_shut:
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(seconds, _finish, future)
+        self._sleeping.add(future)
+        try:
+            await future
+        finally:
+            timer.cancel()
+            self._sleeping.discard(future)
+
+    def shut(self) -> None:
+        """Let no further call start, and send away everybody who waits, whatever for."""
+        self._is_shut = True
+        for future in (*self._waiting, *self._sleeping):
+            _finish(future)
+        self._waiting.clear()
+
+    def open(self) -> None:
+        """Let calls start again."""
+        self._is_shut = False
 
     def _wait_s(self) -> float:
         if not (self.paused_until or self._spacing_s or self._tokens):
@@ -100,12 +129,6 @@ class Gate:
             self._successes = 0
             self._wake()
 
-    def release_all(self) -> None:
-        """Wake everybody who waits for a place, so that they can see that the work is over."""
-        self.limit = max(self.limit, self.in_flight + len(self._waiting))
-        self.paused_until = 0.0
-        self._wake()
-
     def _wake(self) -> None:
         free = self.limit - self.in_flight
         while free > 0 and self._waiting:
@@ -113,6 +136,11 @@ class Gate:
             if not future.done():
                 future.set_result(None)
                 free -= 1
+
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class _TokenBucket:

@@ -1,10 +1,12 @@
 """The log of a run: one JSON line for each attempt, in `logs/<run_id>.jsonl` of the warehouse.
 
-Invariant: the log is talk and not data: nothing reads it back, and no secret is in it.
+Invariant: the log is talk and not data: nothing reads it back, nothing fails because of it, and no
+secret is in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, MutableMapping
@@ -45,15 +47,13 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 class RunLog:
-    """Writes the log of one run."""
+    """Writes the log of one run; where that fails (a full disk), the run goes on without it."""
 
     def __init__(self, root: Path, run_id: str, secrets: tuple[str, ...]) -> None:
         import orjson
         import structlog
 
-        folder = root / "logs"
-        folder.mkdir(exist_ok=True)
-        self._file: TextIO = (folder / f"{run_id}.jsonl").open("a", encoding="utf-8", buffering=1 << 16)
+        self._file = _opened(root / "logs", run_id)
 
         def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
             if event.get("error"):
@@ -73,12 +73,23 @@ class RunLog:
 
     def attempt(self, **fields: Any) -> None:
         """Note one attempt: model, request_key, attempt, outcome, latency_ms, tokens, error."""
-        self._log.info("attempt", **fields)
+        with contextlib.suppress(OSError):
+            self._log.info("attempt", **fields)
 
     def flush(self) -> None:
         """Hand what was noted to the operating system."""
-        self._file.flush()
+        with contextlib.suppress(OSError):
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def _opened(folder: Path, run_id: str) -> TextIO:
+    try:
+        folder.mkdir(exist_ok=True)
+        return (folder / f"{run_id}.jsonl").open("a", encoding="utf-8", buffering=1 << 16)
+    except OSError:
+        return Path(os.devnull).open("a", encoding="utf-8")

@@ -48,9 +48,12 @@ class Asker:
         try:
             response = await self._providers[model].complete(Request(shape=shape, **request), timeout_s)
         except ProviderError as error:
-            return {
-                "error": [error.error_type, str(error), error.http_status, error.retry_after_s],
+            details = {
+                "http_status": error.http_status,
+                "retry_after_s": error.retry_after_s,
+                "is_unreachable": error.is_unreachable,
             }
+            return {"error": [error.error_type, str(error), details]}
         return {"response": asdict(response)}
 
     def pid(self) -> int:
@@ -126,8 +129,8 @@ class RayPool:
                     raise ProviderError("connection", f"workers keep dying: {error}") from None
                 continue
             if "error" in answer:
-                kind, message, status, retry_after = answer["error"]
-                raise ProviderError(kind, message, http_status=status, retry_after_s=retry_after)
+                kind, message, details = answer["error"]
+                raise ProviderError(kind, message, **details)
             return _response(answer["response"])
 
     def _replace(self, place: int, dead: Any) -> None:

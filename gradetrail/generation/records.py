@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import orjson
 
+from gradetrail.errors import ProviderError
 from gradetrail.generation.work import Turn, Work
 from gradetrail.providers.response import Response
 from gradetrail.request import content_id
@@ -16,6 +18,8 @@ MEASURED = (
     "cache_write_tokens", "output_tokens", "reasoning_tokens",
 )  # fmt: skip
 """What a trial takes from the call that answered it."""
+MESSAGE_LIMIT = 2000
+"""Characters of an error message that are kept."""
 
 
 def used_tokens(response: Response) -> int | None:
@@ -46,6 +50,67 @@ def call_row(
         "started_at": started_at,
         "latency_ms": latency_ms,
     }
+
+
+def of_answer(response: Response, call: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what an attempt that brought an answer adds to its row."""
+    usage = response.usage
+    return {
+        "status": "ok",
+        "response_id": response.response_id(call["request_key"]),
+        "billed_usd": usage.billed_usd,
+        "served_model": response.served_model,
+        "latency_ms": call["latency_ms"] if response.latency_ms is None else response.latency_ms,
+        "ttft_ms": response.ttft_ms,
+        "input_tokens": usage.input_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+
+
+def of_failure(error: ProviderError) -> dict[str, Any]:
+    """Give what an attempt that failed adds to its row."""
+    return {
+        "status": "error",
+        "error_type": error.error_type,
+        "error_message": str(error)[:MESSAGE_LIMIT],
+        "http_status": error.http_status,
+    }
+
+
+def answered_trials(
+    run_id: str, work: Work, response: Response, call: Mapping[str, Any], now: datetime
+) -> list[dict[str, Any]]:
+    """Give the rows of the trials that an answer serves; `call` is the row of the call that brought it."""
+    state = {name: call[name] for name in MEASURED}
+    state.update(
+        run_id=run_id,
+        status="answered",
+        is_hit=False,
+        request_key=call["request_key"],
+        response_run_id=run_id,
+        stop_reason=response.stop_reason,
+        token_nll=response.token_nll,
+        token_count=response.token_count,
+        confidence=response.confidence,
+        ended_at=now,
+    )
+    return [{**trial, **state} for trial in work.trials]
+
+
+def failed_trials(run_id: str, work: Work, error: ProviderError, now: datetime) -> list[dict[str, Any]]:
+    """Give the rows of the trials whose request, or an earlier turn of it, is given up."""
+    state = {
+        "run_id": run_id,
+        "status": "error",
+        "error_type": error.error_type,
+        "error_message": str(error)[:MESSAGE_LIMIT],
+        "is_hit": False,
+        "ended_at": now,
+    }
+    return [{**trial, **state} for trial in work.trials]
 
 
 def response_row(

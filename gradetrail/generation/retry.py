@@ -39,10 +39,10 @@ class Retry:
     _first_failure_at: float | None = field(default=None)
     _left_out_s: float = 0.0
 
-    def wait_s(self, error: ProviderError, now: float, *, any_success: bool) -> float | None:
+    def wait_s(self, error: ProviderError, now: float, *, is_reached: bool) -> float | None:
         """Give the seconds to wait before the next attempt; None if there is none.
 
-        `now` is a monotonic time in seconds.
+        `now` is a monotonic time in seconds; `is_reached` says whether the server has ever replied.
         """
         if self._first_failure_at is None:
             self._first_failure_at = now
@@ -51,7 +51,7 @@ class Retry:
             if self.own_failures > self.max_retries:
                 return None
             return self._spent(self._at_least(error, self._jitter(self.own_failures)))
-        if error.error_type not in SHARED or (error.error_type == "connection" and not any_success):
+        if error.error_type not in SHARED or (error.is_unreachable and not is_reached):
             return None
         self.shared_failures += 1
         left = self.retry_for_s - (now - self._first_failure_at) - self._left_out_s

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.generation.conversation import Scripts
+from gradetrail.generation.conversation import Scripts, scripted
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
@@ -89,7 +89,9 @@ def generate(
         store.write_manifest(run_id, manifest)
         log = RunLog(root, run_id, secrets_of(plan.spec))
         try:
-            engine = Engine(run_id, plan.spec.run, shared, writer, progress, log)
+            engine = Engine(
+                run_id, plan.spec.run, shared, writer, progress, log, shares_turns=bool(scripted(plan))
+            )
             ending = _drive(engine, plan, todo) if todo.n_requests else Ending()
         finally:
             log.close()

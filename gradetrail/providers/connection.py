@@ -7,6 +7,9 @@ whole reply; it is never repeated and never redirected (which could carry the ke
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 30.0
 USER_AGENT = "gradetrail"
+NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
 class Connection:
@@ -88,4 +92,8 @@ def connection_error(error: BaseException, endpoint: Endpoint) -> ProviderError:
         cause = cause.__cause__
     said = " ".join((str(cause) or str(error)).split())
     text = f"{type(cause).__name__}: {said}" if said else type(cause).__name__
-    return ProviderError("connection", endpoint.secrets.redact(text))
+    is_unreachable = (
+        isinstance(cause, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError)
+        or getattr(cause, "errno", None) in NO_WAY
+    )
+    return ProviderError("connection", endpoint.secrets.redact(text), is_unreachable=is_unreachable)

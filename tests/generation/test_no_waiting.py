@@ -13,7 +13,7 @@ from gradetrail.testing import no_waiting
 
 
 def waits(error: ProviderError, retry: Retry, n: int) -> list[float | None]:
-    return [retry.wait_s(error, 0.0, any_success=True) for _ in range(n)]
+    return [retry.wait_s(error, 0.0, is_reached=True) for _ in range(n)]
 
 
 def test_waits_are_left_out_inside_and_come_back_after() -> None:

@@ -15,7 +15,7 @@ def retry(max_retries: int = 3, retry_for_s: float = 600) -> Retry:
 
 
 def waits(state: Retry, error: ProviderError, n: int, *, now: float = 0.0) -> list[float | None]:
-    return [state.wait_s(error, now, any_success=True) for _ in range(n)]
+    return [state.wait_s(error, now, is_reached=True) for _ in range(n)]
 
 
 @pytest.mark.parametrize("kind", ["timeout", "server"])
@@ -30,20 +30,24 @@ def test_faults_of_the_request_itself_use_up_max_retries(kind: str, max_retries:
 def test_faults_that_all_share_are_retried_until_the_time_is_spent(kind: str) -> None:
     state, error = retry(max_retries=0), ProviderError(kind, "x")
     assert all(wait is not None for wait in waits(state, error, 100))
-    assert state.wait_s(error, 601.0, any_success=True) is None
+    assert state.wait_s(error, 601.0, is_reached=True) is None
 
 
 @pytest.mark.parametrize(
     "kind", ["bad_request", "auth", "not_found", "quota", "over_context", "filtered", "no_answer", "adapter"]
 )
 def test_fatal_faults_are_not_tried_again(kind: str) -> None:
-    assert retry().wait_s(ProviderError(kind, "x"), 0.0, any_success=True) is None
+    assert retry().wait_s(ProviderError(kind, "x"), 0.0, is_reached=True) is None
 
 
 def test_a_host_that_never_answered_is_fatal_at_once() -> None:
-    error = ProviderError("connection", "refused")
-    assert retry().wait_s(error, 0.0, any_success=False) is None
-    assert retry().wait_s(error, 0.0, any_success=True) is not None
+    error = ProviderError("connection", "refused", is_unreachable=True)
+    assert retry().wait_s(error, 0.0, is_reached=False) is None
+    assert retry().wait_s(error, 0.0, is_reached=True) is not None
+
+
+def test_a_connection_that_breaks_is_tried_again_also_if_it_is_the_first() -> None:
+    assert retry().wait_s(ProviderError("connection", "reset"), 0.0, is_reached=False) is not None
 
 
 def test_waits_are_full_jitter_doubling_from_half_a_second_to_the_cap() -> None:
@@ -60,11 +64,11 @@ def test_waits_are_full_jitter_doubling_from_half_a_second_to_the_cap() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 3.0, 120.0])
 def test_retry_after_is_honoured_in_full(seconds: float) -> None:
-    wait = retry().wait_s(ProviderError("rate_limit", "x", retry_after_s=seconds), 0.0, any_success=True)
+    wait = retry().wait_s(ProviderError("rate_limit", "x", retry_after_s=seconds), 0.0, is_reached=True)
     assert wait is not None
     assert wait >= seconds
 
 
 def test_a_retry_after_beyond_the_time_left_fails_at_once() -> None:
     error = ProviderError("rate_limit", "x", retry_after_s=700)
-    assert retry(retry_for_s=600).wait_s(error, 0.0, any_success=True) is None
+    assert retry(retry_for_s=600).wait_s(error, 0.0, is_reached=True) is None
