@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import re
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ from gradetrail.spec import Spec
 VERSIONED = ("gradetrail", "duckdb", "pyarrow", "polars", "anthropic", "openai")
 INLINE_LIMIT = 1_000_000
 """Bytes up to which a text file named by the spec is kept whole; above, its digest."""
+_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}")
+"""A header value that holds no secret itself: `${NAME}`, `Bearer ${NAME}`."""
 
 
 def new_manifest(
@@ -76,12 +79,27 @@ def new_manifest(
         "versions": versions(),
         "git": git_state(spec.base),
         "refresh": refresh,
-        "spec": spec.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        "spec": stored_spec(spec),
         "files": dict(named_files(spec)),
         "base": str(spec.base.resolve()),
         "host": socket.gethostname(),
         "pid": os.getpid(),
     }
+
+
+def stored_spec(spec: Spec) -> dict[str, Any]:
+    """Give a spec as it is kept: no header value, but `${NAME}` and beta headers.
+
+    A value that stood in the spec becomes `${GRADETRAIL_HEADER_...}`, which must be set to go on with
+    the run without the spec.
+    """
+    whole = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for model in whole["models"]:
+        for name, value in model.get("headers", {}).items():
+            if not name.lower().endswith("-beta") and not _REFERENCE.fullmatch(value):
+                variable = re.sub(r"\W", "_", name).upper()
+                model["headers"][name] = f"${{GRADETRAIL_HEADER_{variable}}}"
+    return whole
 
 
 def model_records(entrants: Sequence[Entrant]) -> list[dict[str, Any]]:
