@@ -34,8 +34,13 @@ def test_help_works_without_the_sources(installed: Installed) -> None:
         assert command in done.stdout
 
 
-def test_the_demo_shows_the_board_of_four_models_without_the_sources(installed: Installed) -> None:
+def test_the_demo_counts_right_answers_as_the_authors_did_without_the_sources(installed: Installed) -> None:
     done = installed.run("gradetrail", "demo")
-    lines = done.stdout.splitlines()
-    for model in ("175b_verification", "6b_verification", "175b_finetuning", "6b_finetuning"):
-        assert any(model in line for line in lines), done.stdout
+    cells = {line.split()[1]: line.split() for line in done.stdout.splitlines() if "1319" in line}
+    right = {model: int(row[2]) for model, row in cells.items()}
+    assert right == {
+        "175b_verification": 742,
+        "6b_verification": 515,
+        "175b_finetuning": 458,
+        "6b_finetuning": 286,
+    }
