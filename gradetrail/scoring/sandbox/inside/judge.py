@@ -71,6 +71,11 @@ class Remote:
     def __delitem__(self, key: Any) -> None:
         self._link.apply("delitem", self, key)
 
+    def __contains__(self, item: Any) -> bool:
+        if self._plain:
+            return item in self._plain[0]
+        return any(own is item or own == item for own in self)
+
     def __iter__(self) -> Iterator[Any]:
         return self._link.apply("iter", self)  # type: ignore[no-any-return]
 
@@ -115,7 +120,7 @@ def _binary(operation: str, is_reflected: bool) -> Callable[[Remote, Any], Any]:
 
 
 UNARY = ("len", "next", "str", "repr", "abs", "neg", "pos", "invert", "round", "int", "float", "index")
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "contains")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 ARITHMETIC = (
     *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow"),
     *("and_", "or_", "xor", "lshift", "rshift"),
@@ -277,21 +282,25 @@ def _bound_names(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def judge(checks: Sequence[str], reader: int, writer: int) -> tuple[int, str, str]:
-    """Evaluate the checks in order; give how many hold, the verdict and the first that does not."""
+    """Evaluate the checks in order; give how many hold, the verdict and the first that does not.
+
+    GoneError when the candidate's process has left, even where a check took that for a failure of its own.
+    """
     trees = [ast.parse(check.strip(), FILENAME) for check in checks]
-    names = Names(Link(reader, writer), trees)
+    link = Link(reader, writer)
+    names = Names(link, trees)
     held, verdict, detail = 0, "pass", ""
     for place, (check, tree) in enumerate(zip(checks, trees, strict=True), start=1):
         try:
             wrong = "" if _holds(tree, names) else "not true"
-        except GoneError:
-            raise
         except BaseException as error:
             cause = error.__cause__
             wrong = (
                 f"in the program, {cause}" if isinstance(cause, ProgramError) else describe(error, FILENAME)
             )
             verdict = "memory" if isinstance(error, MemoryError) else verdict
+        if link.wire.is_gone:
+            raise GoneError
         held += not wrong
         if wrong and not detail:
             shown = " ".join(check.split())

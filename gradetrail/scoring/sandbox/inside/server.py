@@ -127,7 +127,7 @@ class Server:
 
 
 def _plain_number(value: Any) -> bool | int | float | None:
-    """Give what a number is worth whose class extends no built-in one, such as NumPy's; None if it is none."""
+    """Give the value of a number whose class extends no built-in one, such as NumPy's; None if it is none."""
     numpy: Any = sys.modules.get("numpy")
     numbers: Any = sys.modules.get("numbers")
     if numpy and isinstance(value, numpy.bool_):
