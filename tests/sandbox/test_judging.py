@@ -338,7 +338,7 @@ def kinds(value: Any) -> Any:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(PLAIN)
 def test_plain_values_cross_the_wire_with_value_and_type(value: Any) -> None:
     reader, writer = os.pipe()
