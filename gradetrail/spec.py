@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
-from gradetrail.errors import Fault, SpecError, did_you_mean
+from gradetrail.errors import Fault, SpecError
 from gradetrail.scorer_spec import Block, Extract, Scorer
+from gradetrail.spec_faults import faults_of
 from gradetrail.spec_forms import expand_model, expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
 
@@ -289,7 +290,7 @@ def spec_from(value: Mapping[str, Any], *, base: Path = Path(), source: Source |
     try:
         spec = Spec.model_validate(raw)
     except ValidationError as error:
-        faults.extend(_fault(item, source) for item in error.errors(include_url=False))
+        faults.extend(faults_of(error, Spec))
         raise SpecError(*_placed(faults, source)) from None
     spec._base, spec._source = base, source
     faults.extend(_cross_checks(spec))
@@ -307,56 +308,6 @@ def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:
             fault = Fault(fault.message, where, fault.field, fault.fix)
         placed.append(fault)
     return placed
-
-
-def _fault(item: Any, source: Source | None) -> Fault:
-    place = tuple(
-        part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))
-    )
-    place = _without_tags(place)
-    field = ".".join(str(part) for part in place)
-    if item["type"] == "extra_forbidden":
-        known = _known_keys(place[:-1])
-        return Fault(f"unknown key `{place[-1]}`", field=field, fix=did_you_mean(str(place[-1]), known))
-    if item["type"] == "missing":
-        return Fault(f"`{place[-1]}` is missing", field=field, fix=f"add `{place[-1]}:`")
-    if item["type"] == "union_tag_invalid":
-        tags = [tag.strip(" '") for tag in item["ctx"]["expected_tags"].split(",")]
-        return Fault(
-            f"unknown scorer type `{item['ctx']['tag']}`",
-            field=field,
-            fix=did_you_mean(item["ctx"]["tag"], tags),
-        )
-    message = item["msg"].removeprefix("Value error, ")
-    given = item.get("input")
-    shown = "" if isinstance(given, dict | list) or item["type"] == "value_error" else f" (given: {given!r})"
-    return Fault(f"{message}{shown}", field=field)
-
-
-def _without_tags(place: Place) -> Place:
-    """Drop the scorer type that pydantic puts into the path of a tagged union."""
-    if len(place) > 2 and place[0] == "scorers":
-        return (*place[:2], *place[3:])
-    return place
-
-
-def _known_keys(place: Place) -> list[str]:
-    blocks: dict[str, type[Block]] = {
-        "dataset": Dataset, "choices": Choices, "prompts": Prompt, "few_shot": FewShot, "request": RequestParams,
-        "models": Model, "confidence": Confidence, "run": RunKnobs,
-    }  # fmt: skip
-    if not place:
-        return [*_names(Spec), "prompt", "model", "scorer"]
-    if place[0] == "scorers" or place[0] == "extract":
-        from gradetrail import scorer_spec
-
-        kinds = [k for k in vars(scorer_spec).values() if isinstance(k, type) and issubclass(k, Block)]
-        return sorted({name for kind in kinds for name in _names(kind)})
-    return _names(blocks[str(place[0])]) if place[0] in blocks else []
-
-
-def _names(block: type[Block]) -> list[str]:
-    return [info.alias or name for name, info in block.model_fields.items()]
 
 
 def _cross_checks(spec: Spec) -> Iterator[Fault]:
