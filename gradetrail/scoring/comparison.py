@@ -6,7 +6,8 @@ An answer in which nothing gradable is found has no row there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
@@ -20,7 +21,7 @@ from gradetrail.scoring.programs import compare_programs
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.regex_search import Search, find_by_regex, search_one, search_templated
 from gradetrail.scoring.regex_translation import SPACE
-from gradetrail.scoring.tables import Verdicts, batches, unzipped
+from gradetrail.scoring.tables import Findings, Verdicts, batches
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,8 +47,7 @@ def compare(
         _compare_matches(con, scorer, process, has_target=has_target(definition))
     else:
         assert scorer.type in METRICS, scorer.type
-        metric = scorer.type
-        _score_in_python(con, lambda text, targets: (best_overlap(metric, text, targets), None, None))
+        _score_overlap(con, scorer.type)
 
 
 def has_target(definition: Definition) -> bool:
@@ -65,46 +65,60 @@ def steps_of(scorer: Equality | Includes) -> tuple[str, ...]:
 
 def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) -> None:
     steps = steps_of(scorer)
-    if not set(steps) <= SQL_STEPS:
-        _score_in_python(con, _inclusion(scorer, steps) if isinstance(scorer, Includes) else _equality(steps))
-        return
+    if set(steps) <= SQL_STEPS:
+        params = {
+            "is_lower": "lower" in steps,
+            "is_collapsed": "collapse_whitespace" in steps,
+            "is_stripped": "strip" in steps,
+            "rule": "text",
+        }
+        sql.run_file(con, "scoring/found_normal", params)
+    else:
+        _normalize_in_python(con, steps)
+    _write_wanted(con, lambda targets: Wanted([normalized(target, steps) for target in targets]))
+    if isinstance(scorer, Includes):
+        sql.run_file(con, "scoring/verdict_includes", {"is_all": scorer.all})
+    else:
+        sql.run_file(con, "scoring/verdict_exact")
+
+
+def _normalize_in_python(con: duckdb.DuckDBPyConnection, steps: Sequence[str]) -> None:
+    """Make `found` from `haystack` with steps that SQL cannot take; a text may come out empty."""
+    sql.run_file(con, f"scoring/{NOTHING}", {"rule": "text"})
+    sql.run_file(con, "scoring/todo", {"hint": NOT_BLANK})
+    for batch in batches(con, "todo_texts"):
+        findings = Findings()
+        for row, text, _, _ in batch:
+            findings.add(row, normalized(text, steps))
+        findings.write(con)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A list of targets as answers are compared with it."""
+
+    keys: list[str]
+    """Texts of which one is enough."""
+    is_percent: bool = False
+    """Whether one is a number with a percent sign."""
+    fault: str | None = None
+    """Why nothing can be compared with it."""
+
+
+def _write_wanted(con: duckdb.DuckDBPyConnection, read: Callable[[list[str]], Wanted]) -> None:
+    """Make `wanted` from the different lists of targets."""
+    lists = [row[0] for row in sql.run_file(con, "scoring/wanted_targets").fetchall()]
+    wanted = [read(targets) for targets in lists]
     params = {
-        "is_lower": "lower" in steps,
-        "is_collapsed": "collapse_whitespace" in steps,
-        "is_stripped": "strip" in steps,
-        "is_all": isinstance(scorer, Includes) and scorer.all,
+        "targets": lists,
+        "keys": [item.keys for item in wanted],
+        "is_percents": [item.is_percent for item in wanted],
+        "faults": [item.fault for item in wanted],
     }
-    name = "verdict_includes" if isinstance(scorer, Includes) else "verdict_exact"
-    sql.run_file(con, f"scoring/{name}", params)
+    sql.run_file(con, "scoring/wanted", params)
 
 
-Score = tuple[float, str | None, str | None]
-"""A score, the text to show as extracted (None: what a rule found, if one did), and the detail."""
-
-
-def _equality(steps: tuple[str, ...]) -> Callable[[str, list[str]], Score]:
-    def score(text: str, targets: list[str]) -> Score:
-        own = normalized(text, steps)
-        is_equal = bool(own.strip()) and own in {normalized(target, steps) for target in targets}
-        return float(is_equal), own, None
-
-    return score
-
-
-def _inclusion(scorer: Includes, steps: tuple[str, ...]) -> Callable[[str, list[str]], Score]:
-    def score(text: str, targets: list[str]) -> Score:
-        own = normalized(text, steps)
-        wanted = {target: normalized(target, steps) for target in targets}
-        present = [target for target in targets if wanted[target].strip() and wanted[target] in own]
-        is_right = len(present) == len(targets) if scorer.all else bool(present)
-        missing = [target for target in targets if target not in present]
-        detail = f"found: {', '.join(present)}" if is_right else f"missing: {', '.join(missing)}"
-        return float(is_right), None, detail
-
-    return score
-
-
-def _score_in_python(con: duckdb.DuckDBPyConnection, score: Callable[[str, list[str]], Score]) -> None:
+def _score_overlap(con: duckdb.DuckDBPyConnection, metric: str) -> None:
     """Score every text of `haystack` that is not blank and has a target."""
     sql.run_file(con, f"scoring/{NOTHING}", {"rule": None})
     sql.run_file(con, "scoring/todo", {"hint": NOT_BLANK})
@@ -113,44 +127,44 @@ def _score_in_python(con: duckdb.DuckDBPyConnection, score: Callable[[str, list[
         verdicts = Verdicts()
         for row, text, _, targets in batch:
             if targets is not None:
-                value, extracted, detail = score(text, targets)
-                verdicts.add(row, value, extracted, "text" if extracted is not None else None, detail)
+                verdicts.add(row, best_overlap(metric, text, targets))
         verdicts.write(con)
     sql.run_file(con, "scoring/verdict_sources")
 
 
 def _compare_numbers(con: duckdb.DuckDBPyConnection, scorer: Numeric) -> None:
     find_numbers(con, which=scorer.which, decimal=scorer.decimal, rule="number")
-    rows = [_wanted(row[0], scorer) for row in sql.run_file(con, "scoring/wanted_targets").fetchall()]
-    targets, keys, is_percents, faults = unzipped(rows, 4)
-    params = {"targets": targets, "keys": keys, "is_percents": is_percents, "faults": faults}
-    sql.run_file(con, "scoring/wanted_numbers", params)
+    _write_wanted(con, lambda targets: _wanted_numbers(targets, scorer))
     is_fraction = scorer.percent == "fraction"
     tokens = [row[0] for row in sql.run_file(con, "scoring/percent_tokens").fetchall()] if is_fraction else []
     hundredths = [compared(text.rstrip("%"), is_percent=True, percent="fraction") for text in tokens]
     sql.run_file(con, "scoring/percent_numbers", {"texts": tokens, "keys": hundredths})
     sql.run_file(con, "scoring/verdict_numeric", {"is_fraction": is_fraction})
     if scorer.abs_tol or scorer.rel_tol:
-        sql.run_file(con, "scoring/todo_near", {"abs_tol": scorer.abs_tol, "rel_tol": scorer.rel_tol})
-        for batch in batches(con, "todo_keys"):
-            right = [
-                row
-                for row, key, wanted in batch
-                if any(is_within(key, target, scorer.abs_tol, scorer.rel_tol) for target in wanted)
-            ]
-            sql.run_file(con, "scoring/right_rows", {"rows": right})
+        _forgive(con, scorer)
 
 
-def _wanted(targets: list[str], scorer: Numeric) -> tuple[list[str], list[str], bool, str | None]:
-    """Read a list of targets as numbers: canonical texts, whether one has a percent sign, what is wrong."""
+def _forgive(con: duckdb.DuckDBPyConnection, scorer: Numeric) -> None:
+    """Make right what is within the tolerance; SQL has left out what is certainly not."""
+    sql.run_file(con, "scoring/todo_near", {"abs_tol": scorer.abs_tol, "rel_tol": scorer.rel_tol})
+    for batch in batches(con, "todo_keys"):
+        right = [
+            row
+            for row, key, wanted in batch
+            if any(is_within(key, target, scorer.abs_tol, scorer.rel_tol) for target in wanted)
+        ]
+        sql.run_file(con, "scoring/right_rows", {"rows": right})
+
+
+def _wanted_numbers(targets: list[str], scorer: Numeric) -> Wanted:
     numbers: list[Number] = []
     for target in targets:
         number = find_number(target, which=scorer.which, decimal=scorer.decimal)
         if number is None:
-            return targets, [], False, f"the target `{target[:100]}` holds no number"
+            return Wanted([], fault=f"the target `{target[:100]}` holds no number")
         numbers.append(number)
     keys = [compared(n.text, is_percent=n.is_percent, percent=scorer.percent) for n in numbers]
-    return targets, keys, any(number.is_percent for number in numbers), None
+    return Wanted(keys, any(number.is_percent for number in numbers))
 
 
 def _compare_matches(
@@ -166,6 +180,7 @@ def _compare_matches(
     else:
         search = Search(scorer.pattern, flags, "first", "regex")
         translation = find_by_regex(con, search, process, is_compared=True)
+        _write_wanted(con, lambda targets: Wanted([target.strip() for target in targets]))
         sql.run_file(con, "scoring/verdict_regex")
         if translation is not None and translation.group != translation.whole:
             params = {"pattern": translation.pattern, "group": translation.whole}

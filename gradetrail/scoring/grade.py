@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
-from gradetrail.scorer_spec import Switch
+from gradetrail.scorer_spec import Choice, Switch
 from gradetrail.scoring.chain import extract
 from gradetrail.scoring.comparison import compare, has_target
 from gradetrail.scoring.confidence import add_stated_confidence, source_of
@@ -67,7 +67,8 @@ def _grade_subject(
     sql.run_file(con, "scoring/gradable")
     if definition.extract:
         extract(con, definition.extract, process)
-        sql.run_file(con, "scoring/haystack_of_pieces")
+        reads_choices = isinstance(definition.scorer, Choice)
+        sql.run_file(con, f"scoring/haystack_of_pieces{'_and_choices' if reads_choices else ''}")
     else:
         sql.run_file(con, "scoring/haystack")
     compare(con, definition, process, allow_unsafe=allow_unsafe)

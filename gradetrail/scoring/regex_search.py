@@ -102,18 +102,46 @@ def _find_in_python(
 def search_one(con: duckdb.DuckDBPyConnection, pattern: str, flags: int, process: RegexProcess) -> None:
     """Make `searched` and `pattern`: whether one pattern matches in each text of `haystack`."""
     _write_patterns(con, [pattern], flags)
-    sql.run_file(con, "scoring/patterned_alike")
-    _search(con, flags, process, is_grouped=True)
+    translated = sql.run_file(con, "scoring/translated_patterns").fetchall()
+    if translated:
+        _, text, is_ascii_only = translated[0]
+        params = {"pattern": text, "is_ascii_only": is_ascii_only}
+        sql.run_file(con, "scoring/search_haystack", params)
+    else:
+        sql.run_file(con, "scoring/no_searched")
+    sql.run_file(con, "scoring/todo_haystack")
+    for batch in batches(con, "todo_patterns"):
+        _search_in_python(con, flags, process, batch)
 
 
 def search_templated(con: duckdb.DuckDBPyConnection, flags: int, process: RegexProcess) -> None:
     """Make `searched` and `pattern`: whether the pattern of each answer matches in its text."""
     patterns = [str(row[0]) for row in sql.run_file(con, "scoring/patterns").fetchall()]
     _write_patterns(con, patterns, flags)
-    sql.run_file(con, "scoring/patterned_text")
     sql.run_file(con, "scoring/patterned")
-    is_grouped = count(con, "n_patterned") >= LONG_GROUP * len(patterns)
-    _search(con, flags, process, is_grouped=is_grouped)
+    sql.run_file(con, "scoring/no_searched")
+    if count(con, "n_patterned") >= LONG_GROUP * len(patterns):
+        _search_by_pattern(con)
+    else:
+        sql.run_file(con, "scoring/search_patterns")
+    sql.run_file(con, "scoring/search_faulty_patterns")
+    sql.run_file(con, "scoring/todo_searches")
+    for batch in batches(con, "todo_patterns"):
+        _search_in_python(con, flags, process, batch)
+
+
+def _search_by_pattern(con: duckdb.DuckDBPyConnection) -> None:
+    """Run a query for each pattern, in one transaction: to commit each would cost as much as to search."""
+    patterns = sql.run_file(con, "scoring/translated_patterns").fetchall()
+    con.begin()
+    try:
+        for number, translated, is_ascii_only in patterns:
+            name = "search_ascii_pattern" if is_ascii_only else "search_pattern"
+            sql.run_file(con, f"scoring/{name}", {"number": number, "pattern": translated})
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
 
 
 def _write_patterns(con: duckdb.DuckDBPyConnection, patterns: Sequence[str], flags: int) -> None:
@@ -140,20 +168,6 @@ def _prepared(source: str, flags: int) -> tuple[str | None, bool, str | None]:
         return None, False, f"not a regular expression: {error} in {source!r}"
     text = translation.pattern if translation.whole == 1 else f"({translation.pattern})"
     return text, translation.is_ascii_only, None
-
-
-def _search(con: duckdb.DuckDBPyConnection, flags: int, process: RegexProcess, *, is_grouped: bool) -> None:
-    sql.run_file(con, "scoring/no_searched")
-    if is_grouped:
-        for number, translated, is_ascii_only in sql.run_file(con, "scoring/translated_patterns").fetchall():
-            params = {"number": number, "pattern": translated, "is_ascii_only": is_ascii_only}
-            sql.run_file(con, "scoring/search_pattern", params)
-    else:
-        sql.run_file(con, "scoring/search_patterns")
-    sql.run_file(con, "scoring/search_faulty_patterns")
-    sql.run_file(con, "scoring/todo_searches")
-    for batch in batches(con, "todo_patterns"):
-        _search_in_python(con, flags, process, batch)
 
 
 def _search_in_python(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
+from gradetrail.errors import QueryError
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,9 +27,8 @@ MACROS = (
     "normal_text",
     "plain_number",
     "shortened",
-    "equals_any_target",
-    "targets_present",
-    "targets_missing",
+    "keys_present",
+    "keys_missing",
     "right_letters",
     "may_be_near",
 )
@@ -36,9 +36,12 @@ MACROS = (
 
 
 def load_macros(con: duckdb.DuckDBPyConnection) -> None:
-    """Create what the queries of grading call, on a connection that may not be a warehouse's."""
-    for name in MACROS:
-        sql.run_file(con, f"macros/{name}")
+    """Create what the queries of grading call, unless the connection has it, as a warehouse's does."""
+    try:
+        sql.run_file(con, "scoring/has_macros")
+    except QueryError:
+        for name in MACROS:
+            sql.run_file(con, f"macros/{name}")
 
 
 def count(con: duckdb.DuckDBPyConnection, name: str) -> int:

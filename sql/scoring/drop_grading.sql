@@ -2,7 +2,6 @@
 -- No rows.
 -- Never NULL.
 -- Source: `grade` alone is kept.
-drop view if exists patterned;
 drop view if exists haystack;
 drop view if exists gradable;
 drop view if exists subject;
@@ -14,4 +13,4 @@ drop table if exists wanted;
 drop table if exists percent_number;
 drop table if exists pattern;
 drop table if exists searched;
-drop table if exists patterned_text;
+drop table if exists patterned;

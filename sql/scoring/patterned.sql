@@ -1,11 +1,15 @@
--- Texts beside the number of the pattern that is searched in them.
--- One row per row of `patterned_text`.
--- Never NULL but for note.
--- Source: the table `patterned_text`.
-create or replace temp view patterned as
+-- Texts beside the number of the pattern that is searched in them, together for each pattern.
+-- One row per row of `haystack` that has a pattern and is not blank.
+-- Never NULL.
+-- Source: the views `haystack` and `subject`, the table `pattern`.
+create or replace temp table patterned as
 select
-    patterned_text.number,
-    patterned_text.row,
-    patterned_text.text,
-    patterned_text.note
-from patterned_text
+    pattern.number,
+    haystack.row,
+    haystack.text,
+    haystack.note
+from haystack
+inner join subject on haystack.row = subject.row
+inner join pattern on subject.pattern = pattern.source
+where not is_blank(haystack.text)
+order by pattern.number asc

@@ -1,7 +1,7 @@
 -- Texts whose pattern is no regular expression.
 -- One row per row of `patterned` with such a pattern.
 -- is_match is NULL; fault says why.
--- Source: the view `patterned` and the table `pattern`.
+-- Source: the tables `patterned` and `pattern`.
 insert into searched
 select
     patterned.row,

@@ -1,28 +1,14 @@
--- Searches one pattern in the texts that go with it.
+-- Searches one pattern in the texts that go with it; short, because it is planned once for each pattern.
 -- One row per row of `patterned` with that number.
--- is_match is NULL where Python must search.
--- Source: the relation `patterned`; $pattern is RE2 with the meaning of Python's.
+-- is_match is NULL where Python must search; whole is the match, '' without one.
+-- Source: the table `patterned`; $pattern is RE2 with the meaning of Python's, its group 1 the whole match.
 insert into searched
-with candidate as materialized (
-    select
-        patterned.row,
-        patterned.note,
-        case
-            when not $is_ascii_only or strlen(patterned.text) = length(patterned.text)
-                then regexp_matches(patterned.text, $pattern)
-        end as is_match,
-        case
-            when regexp_matches(patterned.text, $pattern) then regexp_extract(patterned.text, $pattern, 1)
-        end as whole
-    from patterned
-    where patterned.number = $number
-)
-
 select
-    candidate.row,
-    $number as number,
-    candidate.is_match,
-    case when candidate.is_match then candidate.whole end as whole,
-    candidate.note,
+    patterned.row,
+    patterned.number,
+    regexp_matches(patterned.text, $pattern) as is_match,
+    regexp_extract(patterned.text, $pattern, 1) as whole,
+    patterned.note,
     null as fault
-from candidate
+from patterned
+where patterned.number = $number

@@ -3,6 +3,12 @@
 -- Never NULL.
 -- Source: the tables `patterned` and `pattern`; what `searched` has is done.
 create or replace temp table todo as
+with done as (
+    select searched.row
+    from searched
+    where searched.is_match is not null
+)
+
 select
     row_number() over (order by patterned.number asc, patterned.row asc) as n,
     patterned.row,
@@ -11,7 +17,5 @@ select
     pattern.source
 from patterned
 inner join pattern on patterned.number = pattern.number
-left join searched on patterned.row = searched.row
-where
-    pattern.fault is null
-    and searched.is_match is null
+anti join done on patterned.row = done.row
+where pattern.fault is null

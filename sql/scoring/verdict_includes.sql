@@ -1,46 +1,43 @@
 -- Whether the targets stand in each text after the same steps on both sides.
--- One row per row of `haystack` with a target and a text that is not blank.
--- score is 1 or 0; a blank target stands in nothing. extracted is what a rule found; NULL without extraction.
--- Source: the view `haystack` and the macro `normal_text`; $is_all asks for all of several targets.
+-- One row per row of `found` with a text and a target.
+-- score is 1 or 0. extracted is what a rule found; NULL where the whole answer was searched.
+-- Source: the tables `found` and `wanted`; $is_all asks for all of several targets. A blank key stands in nothing.
 create or replace temp table verdict as
-with side as materialized (
+with looked as materialized (
     select
-        haystack.row,
-        haystack.targets,
-        haystack.extracted_by,
-        haystack.note,
-        case when haystack.extracted_by is not null then haystack.text end as extracted,
-        normal_text(haystack.text, $is_lower, $is_collapsed, $is_stripped) as text
-    from haystack
-    where
-        haystack.targets is not null
-        and not is_blank(haystack.text)
+        found.row,
+        case when found.extracted_by <> 'text' then found.text end as extracted,
+        case when found.extracted_by <> 'text' then found.extracted_by end as extracted_by,
+        found.note,
+        wanted.keys,
+        keys_present(found.text, wanted.keys) as present
+    from found
+    inner join wanted on found.targets = wanted.targets
+    where found.text is not null
 ),
 
-looked as materialized (
+judged as materialized (
     select
-        side.*,
-        targets_present(side.text, side.targets, $is_lower, $is_collapsed, $is_stripped) as present
-    from side
+        looked.*,
+        case
+            when $is_all then len(looked.present) = len(looked.keys)
+            else len(looked.present) > 0
+        end as is_right
+    from looked
 )
 
 select
-    looked.row,
-    case
-        when $is_all then (len(looked.present) = len(looked.targets))::integer::double
-        else (len(looked.present) > 0)::integer::double
-    end as score,
-    looked.extracted,
-    looked.extracted_by,
+    judged.row,
+    judged.is_right::integer::double as score,
+    judged.extracted,
+    judged.extracted_by,
     concat_ws(
         '; ',
-        looked.note,
+        judged.note,
         case
-            when len(looked.present) = len(looked.targets) or (len(looked.present) > 0 and not $is_all)
-                then 'found: ' || list_aggregate(looked.present, 'string_agg', ', ')
-            else 'missing: '
-                || list_aggregate(targets_missing(looked.targets, looked.present), 'string_agg', ', ')
+            when judged.is_right then 'found: ' || array_to_string(judged.present, ', ')
+            else 'missing: ' || array_to_string(keys_missing(judged.keys, judged.present), ', ')
         end
     ) as detail,
     null::varchar as fault
-from looked
+from judged

@@ -1,7 +1,7 @@
 -- Whether what a pattern captured equals a target, but for white space at their ends.
 -- One row per row of `found` with a text and a target.
 -- score is 1 or 0.
--- Source: the table `found`.
+-- Source: the tables `found` and `wanted`, whose keys are stripped.
 create or replace temp table verdict as
 with side as materialized (
     select
@@ -10,16 +10,15 @@ with side as materialized (
         found.note,
         strip_text(found.text) as text
     from found
-    where
-        found.text is not null
-        and found.targets is not null
+    where found.text is not null
 )
 
 select
     side.row,
-    equals_any_target(side.text, side.targets, false, false, true)::integer::double as score,
+    list_contains(wanted.keys, side.text)::integer::double as score,
     side.text as extracted,
     'regex' as extracted_by,
     side.note as detail,
     null::varchar as fault
 from side
+inner join wanted on side.targets = wanted.targets

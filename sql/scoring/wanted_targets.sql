@@ -1,7 +1,9 @@
--- The different lists of targets that numbers are compared with.
+-- The different lists of targets that answers are compared with.
 -- One row per list.
 -- Never NULL.
--- Source: the table `found`.
-select distinct found.targets
-from found
-where found.text is not null and found.targets is not null
+-- Source: the view `subject`.
+select distinct subject.targets
+from subject
+where
+    subject.targets is not null
+    and subject.status = 'answered'

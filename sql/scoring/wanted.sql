@@ -1,6 +1,6 @@
--- The targets as numbers.
+-- The targets as they are compared.
 -- One row per list of targets.
--- keys are canonical texts; fault says why a list holds no number.
+-- keys are what an answer must equal or hold; is_percent is false but for numbers; fault says why a list cannot be used.
 -- Source: lists of equal length.
 create or replace temp table wanted as
 select
