@@ -7,7 +7,6 @@ rendered text and `max_tokens`. What cannot be bounded is None.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

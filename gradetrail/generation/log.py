@@ -46,6 +46,16 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
+class _Lines:
+    """The end of the chain: writes lines, and leaves it to the engine's tick when to flush."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._write = file.write
+
+    def info(self, line: str) -> None:
+        self._write(line + "\n")
+
+
 class RunLog:
     """Writes the log of one run; where that fails (a full disk), the run goes on without it."""
 
@@ -61,7 +71,7 @@ class RunLog:
             return event
 
         self._log = structlog.wrap_logger(
-            structlog.WriteLogger(self._file),
+            _Lines(self._file),
             processors=[
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
                 redact,

@@ -68,7 +68,7 @@ class Plan:
     entrants: tuple[Entrant, ...]
     samples: Samples
     trials: pa.Table
-    """PLANNED, `entrant` and `sample` (indices in entrants and samples.selected), `input_bytes` of its JSON."""
+    """PLANNED, `entrant` and `sample` (their indices), `input_bytes` (of the JSON asked)."""
     plan_id: str
     selection: Selection
     epochs: int

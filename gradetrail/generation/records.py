@@ -11,7 +11,7 @@ import orjson
 from gradetrail.errors import ProviderError
 from gradetrail.generation.work import Turn, Work
 from gradetrail.providers.response import Response
-from gradetrail.request import content_id
+from gradetrail.request import strings_id
 
 MEASURED = (
     "response_id", "served_model", "latency_ms", "ttft_ms", "input_tokens", "cache_read_tokens",
@@ -36,7 +36,7 @@ def call_row(
     """Give what is the same in the row of every attempt, failed or not."""
     request = turn.request
     return {
-        "call_id": content_id(
+        "call_id": strings_id(
             "gradetrail.call.v1", [run_id, request.key, turn.number, attempt, started_at.isoformat()]
         ),
         "run_id": run_id,

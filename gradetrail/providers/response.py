@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from gradetrail.request import content_id
+from gradetrail.request import strings_id
 
 STOP_REASONS = ("stop", "length", "tool", "refusal", "filter", "other")
 """Normalised reasons why a model stopped."""
@@ -89,7 +89,7 @@ class Response:
         """Hash the content: equal answers to equal requests are one response."""
         calls = [[call.name, call.arguments] for call in self.tool_calls]
         content = [request_key, self.text, self.reasoning, calls, self.stop_reason, self.served_model]
-        return content_id("gradetrail.response.v1", content)
+        return strings_id("gradetrail.response.v1", content)
 
 
 def repaired(text: str) -> tuple[str, bool]:

@@ -20,6 +20,7 @@ from gradetrail.request import (
     content_id,
     hash_canonical,
     request_key,
+    strings_id,
 )
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cache_pairs.jsonl").read_text().splitlines()]
@@ -149,8 +150,17 @@ def test_the_sample_is_in_the_key_only_for_providers_that_see_it() -> None:
     assert request_key(seeing, ASK, 1, "h1", "a") != request_key(seeing, ASK, 1, "h2", "a")
 
 
+@given(
+    st.recursive(st.none() | TEXT | st.booleans() | st.integers(0, 9999), lambda x: st.lists(x, max_size=4))
+)
+def test_the_short_cut_for_strings_gives_the_same_id(value: Any) -> None:
+    assert strings_id("t", [value]) == content_id("t", [value])
+
+
 @given(TEXT, TEXT, st.integers(1, 3))
-def test_a_key_that_covers_the_sample_is_the_hash_of_all_of_it(sample_id: str, prompt: str, epoch: int) -> None:
+def test_a_key_that_covers_the_sample_is_the_hash_of_all_of_it(
+    sample_id: str, prompt: str, epoch: int
+) -> None:
     shape = CallShape("replay", "m", {}, source_digest="d", sees_sample=True, sees_prompt=True)
     sample = {"prompt": prompt, "sample_hash": "ab" * 32, "sample_id": sample_id}
     whole = {**shape.identity(epoch), **sample, "messages": ASK}
