@@ -88,3 +88,7 @@ FailOnOption = Annotated[
     list[str] | None,
     typer.Option("--fail-on", help='End with 1 if this holds of a row of run_scores: "mean < 0.5".'),
 ]
+UnsafeCodeOption = Annotated[
+    bool,
+    typer.Option("--unsafe-code", help="Run model-written code without a sandbox where none can be made."),
+]

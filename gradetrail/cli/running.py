@@ -31,6 +31,7 @@ from gradetrail.cli.options import (
     SampleOption,
     SeedOption,
     TagOption,
+    UnsafeCodeOption,
     WarehouseOption,
     WhereOption,
     WorkersOption,
@@ -69,6 +70,7 @@ def run(
     max_age: MaxAgeOption = None,
     allow_errors: AllowErrorsOption = "5%",
     fail_on: FailOnOption = None,
+    unsafe_code: UnsafeCodeOption = False,
     form: FormatOption = Format.table,
 ) -> None:
     """Generate what is missing, grade what is new, print the leaderboard."""
@@ -84,7 +86,7 @@ def run(
     )
     root = pipeline.warehouse_root(warehouse)
     for spec, done in runs:
-        pipeline.score_runs(root, spec, [done.run_id])
+        pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=unsafe_code)
     for task in dict.fromkeys(done.task for _, done in runs):
         print_board(root, task, form)
     _exit_for([done for _, done in runs], root, allow_errors, must_be_scored=True)
@@ -223,6 +225,7 @@ def score(
         bool, typer.Option("--preview", help="Say which grades would flip; write nothing.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
+    unsafe_code: UnsafeCodeOption = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
 ) -> None:
@@ -245,9 +248,9 @@ def score(
         return
     graded = []
     if every:
-        graded += pipeline.score_all(warehouse=root, force=force)
+        graded += pipeline.score_all(warehouse=root, force=force, allow_unsafe_code=unsafe_code)
     for target in targets or ():
-        graded += pipeline.score(target, warehouse=root, force=force)
+        graded += pipeline.score(target, warehouse=root, force=force, allow_unsafe_code=unsafe_code)
     written = sum(1 for item in graded if item.n_rows)
     n_rows = sum(item.n_rows for item in graded)
     say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")

@@ -35,22 +35,31 @@ def run(
 
 
 def score(
-    target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None, force: bool = False
+    target: SpecLike,
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    allow_unsafe_code: bool = False,
 ) -> list[Graded]:
     """Grade stored answers: of every run of a spec's task, or of one run (`latest`, run_id, prefix).
 
-    Calls no model. Grades of older definitions stay and can be queried in `grades`.
+    Calls no model. Grades of older definitions stay and can be queried in `grades`. Code that models
+    wrote runs in a sandbox; `allow_unsafe_code` lets it run without one where none can be made.
     """
     root = warehouse_root(warehouse)
     spec, run_ids = _to_score(root, target)
-    return score_runs(root, spec, run_ids, force=force)
+    return score_runs(root, spec, run_ids, force=force, allow_unsafe_code=allow_unsafe_code)
 
 
-def score_all(*, warehouse: str | os.PathLike[str] | None = None, force: bool = False) -> list[Graded]:
+def score_all(
+    *, warehouse: str | os.PathLike[str] | None = None, force: bool = False, allow_unsafe_code: bool = False
+) -> list[Graded]:
     """Grade every run of every task by the task's present definitions."""
     root = warehouse_root(warehouse)
     return [
-        graded for spec, runs in _everything(root) for graded in score_runs(root, spec, runs, force=force)
+        graded
+        for spec, runs in _everything(root)
+        for graded in score_runs(root, spec, runs, force=force, allow_unsafe_code=allow_unsafe_code)
     ]
 
 
@@ -63,7 +72,9 @@ def _everything(root: Path) -> list[tuple[Spec, list[str]]]:
         return [(recorded_spec(opened, runs[-1]), runs) for runs in by_task.values()]
 
 
-def score_runs(root: Path, spec: Spec, run_ids: Sequence[str], *, force: bool = False) -> list[Graded]:
+def score_runs(
+    root: Path, spec: Spec, run_ids: Sequence[str], *, force: bool = False, allow_unsafe_code: bool = False
+) -> list[Graded]:
     """Make a spec's scorers current and grade what these runs have not graded by them."""
     scorers = checked_definitions(spec)
     store = Store(root)
@@ -71,7 +82,9 @@ def score_runs(root: Path, spec: Spec, run_ids: Sequence[str], *, force: bool = 
     graded: list[Graded] = []
     with Warehouse(root) as warehouse:
         for run_id in run_ids:
-            graded += score_run(warehouse, store, spec, run_id, scorers, force=force)
+            graded += score_run(
+                warehouse, store, spec, run_id, scorers, force=force, allow_unsafe_code=allow_unsafe_code
+            )
     return graded
 
 

@@ -70,7 +70,10 @@ def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) ->
 class RunGrader:
     """Grades the answers of one run with any number of scorers."""
 
-    def __init__(self, warehouse: Warehouse, spec: Spec, run_id: str) -> None:
+    def __init__(
+        self, warehouse: Warehouse, spec: Spec, run_id: str, *, allow_unsafe_code: bool = False
+    ) -> None:
+        self.allow_unsafe_code = allow_unsafe_code
         self.con: duckdb.DuckDBPyConnection = warehouse.connection()
         self.spec, self.run_id = spec, run_id
         self.renderer = Renderer(spec, with_examples=False)
@@ -91,7 +94,7 @@ class RunGrader:
         self.con.register("grading_input", inputs)
         try:
             sql.run_file(self.con, "scoring/answer_inputs")
-            grade(self.con, definition)
+            grade(self.con, definition, allow_unsafe_code=self.allow_unsafe_code)
             params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
             return sql.arrow_file(self.con, "scoring/score_rows", params)
         finally:
@@ -178,13 +181,14 @@ def score_run(
     definitions: Sequence[Definition],
     *,
     force: bool = False,
+    allow_unsafe_code: bool = False,
 ) -> list[Graded]:
     """Grade what is not graded yet by these definitions; publishes one file a scorer."""
     version = trials_version(warehouse, run_id)
     missing = [d for d in definitions if force or not is_current(warehouse, run_id, d, version)]
     done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
     if missing:
-        grader = RunGrader(warehouse, spec, run_id)
+        grader = RunGrader(warehouse, spec, run_id, allow_unsafe_code=allow_unsafe_code)
         try:
             for definition in missing:
                 scores = grader.scores(definition)
