@@ -43,8 +43,9 @@ class Catalog:
         *,
         users: Iterable[UserObject] = (),
         with_comments: bool = False,
+        threads: int | None = None,
     ) -> None:
-        self._con = sql.connect()
+        self._con = sql.connect(threads=threads)
         self._with_comments = with_comments
         self._users = {own.name: own for own in users}
         self.user_faults: dict[str, Fault] = {}

@@ -7,15 +7,9 @@ worth a look at the files.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from gradetrail.errors import QueryError
-
-if TYPE_CHECKING:
-    import duckdb
 
 
-def may_be_damage(error: duckdb.Error) -> bool:
+def may_be_damage(error: BaseException) -> bool:
     """Say whether an error can come from a damaged or vanished file."""
     import duckdb
 
@@ -34,13 +28,6 @@ def may_be_damage(error: duckdb.Error) -> bool:
         duckdb.TypeMismatchException,
     )
     return not isinstance(error, mistakes)
-
-
-def has_vanished(error: QueryError) -> bool:
-    """Say whether a view could not be made because a file is gone."""
-    import duckdb
-
-    return isinstance(error.__cause__, duckdb.IOException)
 
 
 def named_files(message: str, files: Sequence[str]) -> list[str]:

@@ -89,7 +89,6 @@ def _objects(con: duckdb.DuckDBPyConnection) -> set[tuple[str, str]]:
         " union all select 'sequence', sequence_name from duckdb_sequences()"
         " union all select 'index', index_name from duckdb_indexes()"
         " union all select 'type', type_name from duckdb_types() where not internal"
-        " union all select 'secret', name from duckdb_secrets()"
     ).fetchall()
     return {(kind, name) for kind, name in found}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
 from gradetrail.prices import models_in, price_file, prices_of
 from gradetrail.store import Live, Store
 from gradetrail.warehouse.catalog import Catalog
-from gradetrail.warehouse.damage import has_vanished, may_be_damage, named_files
+from gradetrail.warehouse.damage import may_be_damage, named_files
 from gradetrail.warehouse.query import Fetch, Fetched, Params, fetch_arrow, fetch_polars, fetch_rows, select
 from gradetrail.warehouse.selection import by_age, select_run
 from gradetrail.warehouse.sides import Dimensions, sides
@@ -93,12 +93,7 @@ class Warehouse:
         With names, only those views and macros (and what they read) are sure to be there, which is
         faster than all of them.
         """
-        catalog = self._opened()
-        if names:
-            catalog.provide(" ".join(names))
-        else:
-            catalog.provide_all()
-        return catalog.cursor()
+        return self._steadily(lambda: self._provided(" ".join(names)))
 
     def rows(self, text: str, params: Params = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Run one SELECT; give column names and rows, without polars or pyarrow."""
@@ -225,57 +220,60 @@ class Warehouse:
     def _opened(self) -> Catalog:
         with self._lock:
             if self._catalog is None:
-                try:
-                    self._catalog = self._open()
-                except QueryError as error:
-                    if not has_vanished(error):
-                        raise
-                    # a file was folded away since the look
-                    self._live = self._store.live()
-                    self._catalog = self._open()
+                models = models_in(self._live.manifests, self._live.scorers)
+                self._catalog = Catalog(
+                    self._live,
+                    prices_of(models, price_file(self.root)),
+                    users=user_objects(self.root),
+                    with_comments=self._with_comments,
+                )
             return self._catalog
 
-    def _open(self) -> Catalog:
-        models = models_in(self._live.manifests, self._live.scorers)
-        prices = prices_of(models, price_file(self.root))
-        return Catalog(self._live, prices, users=user_objects(self.root), with_comments=self._with_comments)
-
-    def _reopen(self) -> None:
-        self.close()
-        self._live = self._store.live()
+    def _provided(self, text: str) -> duckdb.DuckDBPyConnection:
+        """Give a cursor on which everything is there that `text` names; everything, if it is empty."""
+        catalog = self._opened()
+        if text:
+            catalog.provide(text)
+        else:
+            catalog.provide_all()
+        return catalog.cursor()
 
     def _query(self, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
+        return self._steadily(lambda: select(self._provided(text), text, params, fetch))
+
+    def _steadily(self, work: Callable[[], Fetched]) -> Fetched:
+        """Do work; if a file turns out to be damaged or gone, do it once more without that file."""
         import duckdb
 
         try:
-            return self._select(text, params, fetch)
-        except duckdb.Error as error:
-            if not may_be_damage(error) or not self._set_aside(str(error)):
+            return work()
+        except (duckdb.Error, QueryError) as error:
+            if not self._set_aside(error):
                 raise _refused(error) from error
         try:
-            return self._select(text, params, fetch)
+            return work()
         except duckdb.Error as error:
             raise _refused(error) from error
 
-    def _select(self, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
-        catalog = self._opened()
-        catalog.provide(text)
-        return select(catalog.cursor(), text, params, fetch)
-
-    def _set_aside(self, message: str) -> bool:
-        """Find what is damaged, leave it out and open again; False if nothing is the matter."""
+    def _set_aside(self, error: duckdb.Error | QueryError) -> bool:
+        """Find what is damaged or gone, leave it out and open again; False if nothing is the matter."""
+        cause = error.__cause__ if isinstance(error, QueryError) else error
+        if cause is None:
+            return False
         files = [file for listed in self._live.files.values() for file in listed]
-        gone = any(not Path(file).exists() for file in files)
-        if not gone:
-            suspicious = named_files(message, files) or files
+        if all(Path(file).exists() for file in files):
+            if not may_be_damage(cause):
+                return False
+            suspicious = named_files(str(cause), files) or files
             found = self._store.suspect(files) or self._store.suspect(suspicious, is_thorough=True)
             if not found:
                 return False
             self._suspects += found
-        self._reopen()
+        self.close()
+        self._live = self._store.live()
         self._suspects = [fault for fault in self._suspects if fault not in self._live.damaged]
         return True
 
 
-def _refused(error: duckdb.Error) -> QueryError:
-    return QueryError(Fault(str(error).strip(), "query"))
+def _refused(error: duckdb.Error | QueryError) -> QueryError:
+    return error if isinstance(error, QueryError) else QueryError(Fault(str(error).strip(), "query"))

@@ -1,0 +1,89 @@
+"""What a comparison compares when little is said, and what it refuses."""
+
+import pytest
+
+from gradetrail.errors import SelectionError
+from gradetrail.warehouse.sides import Dimensions, sides
+
+
+def run(n, models, prompts=("default",), task="t"):
+    return {
+        "run_id": f"2026120{n}T083112Z-{task}-00000{n}", "task": task, "started_at": f"2026-12-0{n}",
+        "models": [{"model": model} for model in models], "prompts": dict.fromkeys(prompts, ""),
+    }  # fmt: skip
+
+
+RUNS = [run(1, ["x", "y"]), run(2, ["x", "y"]), run(3, ["x", "y"], ("plain", "cot"))]
+TASKS = [
+    {"task": "t", "n": 1, "scorers": {"strict": "A", "loose": "L"}},
+    {"task": "t", "n": 2, "scorers": {"strict": "B", "loose": "L"}},
+    {"task": "t", "n": 3, "scorers": {"strict": "A", "loose": "L"}},
+]
+
+
+def of(a=None, b=None, runs=RUNS, **dimensions):
+    found = sides(runs, TASKS, a, b, Dimensions(**dimensions))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def tails(found):
+    return found["a_run"][-1] + found["b_run"][-1]
+
+
+def test_nothing_named_compares_the_newest_run_with_the_one_before():
+    assert tails(of()) == "23"
+
+
+def test_one_run_is_compared_with_its_successor():
+    assert tails(of("000001")) == "12"
+    with pytest.raises(SelectionError, match="is the newest run"):
+        of("latest")
+
+
+def test_two_values_of_a_dimension_are_compared_within_one_run():
+    assert of(models=("x", "y")) == {
+        "a_run": RUNS[2]["run_id"], "b_run": RUNS[2]["run_id"], "a_model": "x", "b_model": "y",
+    }  # fmt: skip
+    assert of("000001", models=("x", "y"))["b_run"] == RUNS[0]["run_id"]
+    assert of(prompts=("plain", "cot"))["b_prompt"] == "cot"
+
+
+def test_one_value_narrows_both_sides():
+    found = of("000001", "000002", models=("x",))
+    assert (found["a_model"], found["b_model"]) == ("x", "x")
+
+
+def test_the_only_models_of_two_runs_are_compared_whatever_their_names():
+    runs = [run(1, ["gpt-5"]), run(2, ["gpt-6"])]
+    found = of(runs=runs)
+    assert (found["a_model"], found["b_model"]) == ("gpt-5", "gpt-6")
+
+
+def test_a_scorer_is_compared_with_its_former_definition():
+    found = of(scorers=("strict~1",))
+    assert tails(found) == "33"
+    assert (found["a_scorer"], found["b_scorer"]) == ("strict", "strict")
+    assert (found["a_version"], found["b_version"]) == (2, 1)
+    assert of(scorers=("strict~2", "strict"))["a_version"] == 1
+
+
+def test_two_scorers_are_compared_as_the_run_has_them():
+    found = of(scorers=("strict", "loose"))
+    assert (found["a_scorer"], found["b_scorer"]) == ("strict", "loose")
+    assert "a_version" not in found
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "message"),
+    [
+        ({"models": ("x", "z")}, "no model `z`"),
+        ({"prompts": ("plan",)}, "did you mean `plain`"),
+        ({"scorers": ("strct",)}, "did you mean `strict`"),
+        ({"scorers": ("strict~3",)}, "has 3 definitions"),
+        ({"scorers": ("loose~1",)}, "has 1 definition"),
+        ({"models": ("x", "y", "x")}, "two sides"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_known_ones(dimensions, message):
+    with pytest.raises(SelectionError, match=message):
+        of("latest", "latest", **dimensions)
