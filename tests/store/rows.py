@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from gradetrail.store import Live, Store
 from gradetrail.store.schema import arrow_schema, duckdb_schema
+
+if TYPE_CHECKING:
+    import duckdb
 
 RUN = "20261130T083112Z-gsm8k-5f0c2a"
 OTHER = "20261130T083113Z-gsm8k-0b1d3e"
@@ -102,6 +104,8 @@ def planned(root: Path, n: int, run_id: str = RUN) -> Store:
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
+    import duckdb  # here, so that processes which only write start sooner
+
     con = duckdb.connect()
     con.execute("set timezone = 'UTC'")
     return con

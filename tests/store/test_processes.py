@@ -16,7 +16,9 @@ import pytest
 
 from gradetrail.errors import RunLockedError
 from gradetrail.store import Store
+from gradetrail.store import storage as storage_module
 from gradetrail.store.segments import read
+from gradetrail.store.storage import LocalStorage
 from tests.store.rows import RUN, answered, planned, rows_of, statuses, texts
 
 KILLS = int(os.environ.get("STORE_TEST_KILLS", "15"))
@@ -54,15 +56,24 @@ def python(script: str, root: Path, *numbers: int) -> Iterator[subprocess.Popen[
     arguments = [sys.executable, "-c", BEGIN + script, str(root), *map(str, numbers)]
     process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     with process:
-        yield process
-        process.kill()
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def outputs(script: str, root: Path, *numbers: int) -> list[str]:
-    """Run a script once for each number, all at the same time; give what each printed."""
+    """Run a script once for each number, from the same moment on; give what each printed."""
+    waiting = 'print("ready", flush=True)\nsys.stdin.readline()\n'
     with ExitStack() as stack:
-        processes = [stack.enter_context(python(script, root, number)) for number in numbers]
-        return [process.communicate()[0].strip() for process in processes]
+        processes = [stack.enter_context(python(waiting + script, root, number)) for number in numbers]
+        for process in processes:
+            assert next(lines_of(process)) == "ready"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        return [" ".join(lines_of(process)) for process in processes]
 
 
 def lines_of(process: subprocess.Popen[str]) -> Iterator[str]:
@@ -83,6 +94,30 @@ def test_a_writer_in_another_process_keeps_others_out_until_it_is_killed(tmp_pat
     assert store.live().running == set()
     with store.writer(RUN) as writer:
         writer.append(**answered(1))
+
+
+def test_a_claim_on_a_file_that_was_deleted_meanwhile_is_no_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "journal").mkdir()
+    storage, name, path = LocalStorage(tmp_path), "journal/x.lock", tmp_path / "journal" / "x.lock"
+    real, calls = storage_module.lock, []
+
+    def lock_late(handle: int, kind: int) -> bool:
+        if (
+            not calls
+        ):  # between the opening and the locking, the holder deletes its file and a third makes it anew
+            path.unlink()
+            path.touch()
+        calls.append(handle)
+        return real(handle, kind)
+
+    monkeypatch.setattr(storage_module, "lock", lock_late)
+    claim = storage.claim(name)
+    assert claim is not None
+    assert LocalStorage(tmp_path).claim(name) is None
+    claim.release(delete=True)
+    assert not path.exists()
 
 
 ASK = """
