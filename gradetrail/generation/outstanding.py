@@ -7,7 +7,7 @@ the same; a trial that a stored answer serves is not asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from gradetrail.errors import Fault, ResumeError, SpecError
 from gradetrail.generation.conversation import Known, known_turns, resolved
 from gradetrail.generation.plan import PLAN_VERSION, Plan
 from gradetrail.providers import check_model
+from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
 from gradetrail.warehouse import Warehouse
 
@@ -55,6 +56,15 @@ class Outstanding:
     """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
     turn_answers: Mapping[str, list[str]] = field(default_factory=dict)
     """Stored answers to the first turns of scripted conversations, by request_key."""
+    is_planned: bool = False
+    """Whether the run has its plan already; a process that died early may have left none."""
+    moment: str = ""
+    """The warehouse's `Store.moment` at which this was looked up; empty if there was no warehouse."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the run has an answer, or an error that stays, for every trial."""
+        return self.manifest is not None and self.trials.num_rows == 0
 
     @property
     def n_hits(self) -> int:
@@ -81,10 +91,12 @@ def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outs
     """Compare a plan with the warehouse; reads only, and a warehouse need not exist yet."""
     if not (root / "gradetrail.json").exists():
         return _compare(sql.connect(), plan, None, None, options, now, empty=True)
+    moment = Store(root, create=False).moment()
     with Warehouse(root) as warehouse:
         con = warehouse.connection("trials", "responses", "calls")
         newest = None if options.new or options.refresh else _run_of(warehouse, plan, options)
-        return _compare(con, plan, newest, _present(con, newest), options, now)
+        found = _compare(con, plan, newest, _present(con, newest), options, now)
+    return replace(found, moment=moment)
 
 
 def _run_of(warehouse: Warehouse, plan: Plan, options: Options) -> dict[str, Any] | None:
@@ -164,7 +176,8 @@ def _compare(
     trials = sql.arrow_file(con, "generation/planned_trials", {"run_id": run_id, "now": now})
     for name in ("planned", "present", "stored"):
         con.unregister(name)
-    return Outstanding(run_id or None, manifest, trials, differences, known.answers)
+    is_planned = manifest is not None and present.num_rows > 0
+    return Outstanding(run_id or None, manifest, trials, differences, known.answers, is_planned)
 
 
 def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[str]:

@@ -6,32 +6,30 @@ a run is pinned to the exact answers that it used; its manifest says `running` u
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.generation.conversation import Scripts, scripted
+from gradetrail.errors import StoreError
+from gradetrail.generation.conversation import scripted
+from gradetrail.generation.drive import drive
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
 from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, with_status
-from gradetrail.generation.plan import PLAN_VERSION, PLANNED, Entrant, Plan
+from gradetrail.generation.plan import PLAN_VERSION, Plan
 from gradetrail.generation.progress import Progress
-from gradetrail.generation.work import Work
-from gradetrail.providers import Provider, open_provider
 from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
+from gradetrail.store.writer import RunWriter
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from gradetrail.generation.ray_executor import RayPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,51 +64,112 @@ def generate(
     if todo is None:
         todo = outstanding(root, plan, options, now)
     check_models(plan, todo)
-    progress.n_trials += plan.trials.num_rows
-    progress.n_hits += plan.trials.num_rows - with_status(todo.trials, "pending").num_rows
-    progress.n_requests += todo.n_requests
-    if todo.manifest is not None and todo.trials.num_rows == 0:
-        status = str(todo.manifest["status"])
-        if status != "complete":
-            status = _status_of(root, str(todo.run_id), todo.manifest)
-        return Generated(str(todo.run_id), False, status, todo.manifest.get("aborted_reason"), progress, ())
+    if todo.is_nothing:
+        return _settled(root, plan, todo, progress)
     store = Store(root)
-    run_id = todo.run_id or store.new_run_id(plan.spec.name, now)
     spec_id = spec_identity(plan.spec, plan, scorers)
-    manifest = _manifest(run_id, plan, todo, scorers, spec_id, options, now)
-    header = {"run_id": run_id, "plan_id": plan.plan_id, "plan_version": PLAN_VERSION, "spec_id": spec_id}
-    with store.writer(run_id, header=header) as writer:
-        store.publish_samples(plan.samples.dataset_id, plan.samples.everything)
-        rows = _with_run(todo.trials, run_id)
-        if todo.run_id is None:
-            store.start_plan(run_id, rows)
-        else:
-            _append_known(writer, rows, todo.trials)
-        store.write_manifest(run_id, manifest)
+    with contextlib.ExitStack() as stack:
+        with store.planning(plan.plan_id):
+            todo, writer = _begun(store, plan, todo, spec_id, options, now)
+            if writer is None:
+                return _settled(root, plan, todo, progress)
+            stack.enter_context(writer)
+            check_models(plan, todo)
+            run_id = writer.run_id
+            old = None if todo.run_id is None else store.manifest(run_id)
+            manifest = _manifest(run_id, plan, old, scorers, spec_id, options, now)
+            store.publish_samples(plan.samples.dataset_id, plan.samples.everything)
+            # first of all, so that whatever is left of a run that dies here can be gone on with
+            store.write_manifest(run_id, manifest)
+            rows = _with_run(todo.trials, run_id)
+            if todo.is_planned:
+                _append_known(writer, rows, todo.trials)
+                writer.flush()
+            else:
+                store.start_plan(run_id, rows)
+        _count(progress, plan, todo)
         log = RunLog(root, run_id, secrets_of(plan.spec))
         try:
             engine = Engine(
                 run_id, plan.spec.run, shared, writer, progress, log, shares_turns=bool(scripted(plan))
             )
-            ending = _drive(engine, plan, todo) if todo.n_requests else Ending()
+            ending = drive(engine, plan, todo) if todo.n_requests else Ending()
         finally:
             log.close()
-    manifest["status"], manifest["aborted_reason"] = ending.status, ending.reason
-    if ending.status == "complete":
-        manifest["status"] = _status_of(root, run_id, manifest)
-    ended_at = datetime.now(UTC)
-    manifest["ended_at"] = ended_at.isoformat()
-    manifest["elapsed_s"] = round(manifest["elapsed_s"] + (ended_at - now).total_seconds(), 3)
-    store.write_manifest(run_id, manifest)
+        writer.finish()
+        manifest["status"], manifest["aborted_reason"] = ending.status, ending.reason
+        if ending.status == "complete":
+            manifest["status"] = _status_of(root, run_id, manifest)
+        ended_at = datetime.now(UTC)
+        manifest["ended_at"] = ended_at.isoformat()
+        manifest["elapsed_s"] = round(manifest["elapsed_s"] + (ended_at - now).total_seconds(), 3)
+        store.write_manifest(run_id, manifest)
     return Generated(
         run_id, todo.run_id is None, manifest["status"], ending.reason, progress, todo.differences
     )
 
 
+def _count(progress: Progress, plan: Plan, todo: Outstanding) -> None:
+    progress.n_trials += plan.trials.num_rows
+    progress.n_hits += plan.trials.num_rows - with_status(todo.trials, "pending").num_rows
+    progress.n_requests += todo.n_requests
+
+
+def _begun(
+    store: Store, plan: Plan, todo: Outstanding, spec_id: str, options: Options, now: datetime
+) -> tuple[Outstanding, RunWriter | None]:
+    """Lock the run that a plan belongs to, and look again if anything was added since the last look.
+
+    To be called while other processes are held up in `planning`, so that none starts another run of
+    the plan. What another process has answered meanwhile is not asked again; if nothing is left to
+    ask, there is no writer.
+    """
+    while True:
+        if store.moment() != todo.moment:
+            todo = outstanding(store.root, plan, options, now)
+        run_id = todo.run_id or store.new_run_id(plan.spec.name, now)
+        header = {"run_id": run_id, "plan_id": plan.plan_id, "plan_version": PLAN_VERSION, "spec_id": spec_id}
+        writer = store.writer(run_id, header=header)
+        try:
+            found = todo if store.moment() == todo.moment else outstanding(store.root, plan, options, now)
+        except BaseException:
+            writer.close()
+            raise
+        if found.run_id == todo.run_id and not found.is_nothing:
+            return found, writer
+        writer.close()
+        if found.is_nothing:
+            return found, None
+        todo = found
+
+
+def _settled(root: Path, plan: Plan, todo: Outstanding, progress: Progress) -> Generated:
+    """Say how the run ended that owes nothing; its manifest may not know, if its process was killed."""
+    _count(progress, plan, todo)
+    run_id, manifest = str(todo.run_id), dict(todo.manifest or {})
+    if manifest["status"] != "complete":
+        manifest["status"] = _status_of(root, run_id, manifest)
+        # where another process is at work it will say so itself, and here may be nothing to be written
+        with contextlib.suppress(StoreError):
+            if manifest["status"] == "complete":
+                _complete(Store(root), run_id)
+    reason = None if manifest["status"] == "complete" else manifest.get("aborted_reason")
+    return Generated(run_id, False, manifest["status"], reason, progress, ())
+
+
+def _complete(store: Store, run_id: str) -> None:
+    with store.writer(run_id) as writer:
+        writer.finish()
+        manifest = store.manifest(run_id)
+        if manifest["status"] != "complete":
+            ended = {"status": "complete", "aborted_reason": None, "ended_at": datetime.now(UTC).isoformat()}
+            store.write_manifest(run_id, manifest | ended)
+
+
 def _manifest(
     run_id: str,
     plan: Plan,
-    todo: Outstanding,
+    old: Mapping[str, Any] | None,
     scorers: Mapping[str, str],
     spec_id: str,
     options: Options,
@@ -125,7 +184,6 @@ def _manifest(
         tags=options.tags,
         refresh=options.refresh,
     )
-    old = todo.manifest
     if old is None:
         return fresh
     models = {record["model"]: record for record in [*old["models"], *model_records(plan.entrants)]}
@@ -178,96 +236,3 @@ def _append_known(writer: Any, rows: pa.Table, todo: pa.Table) -> None:
     for batch in known.to_batches(max_chunksize=1000):
         for trial in batch.to_pylist():
             writer.append(response=None, calls=(), trials=[{k: v for k, v in trial.items() if v is not None}])
-
-
-def _drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
-    """Run the engine to its end, on a thread of its own where a loop is running already (notebooks)."""
-
-    async def main() -> Ending:
-        providers = Providers(plan, engine)
-        try:
-            return await engine.run(_work(plan, todo, providers))
-        finally:
-            await providers.close()
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(main())
-    outcome: list[Ending | BaseException] = []
-
-    def target() -> None:
-        try:
-            outcome.append(asyncio.run(main()))
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=target, name="gradetrail-generate")
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
-
-
-class Providers:
-    """The providers of a generation, each opened when the first request of its model comes."""
-
-    def __init__(self, plan: Plan, engine: Engine) -> None:
-        self._plan, self._engine = plan, engine
-        self._open: dict[str, Provider] = {}
-        self._pool: RayPool | None = None
-
-    def of(self, entrant: Entrant) -> Provider:
-        """Give the provider of an entrant's model."""
-        name = entrant.model.display
-        if name not in self._open:
-            self._open[name] = self._make(entrant)
-        return self._open[name]
-
-    def _make(self, entrant: Entrant) -> Provider:
-        spec, knobs, concurrency = self._plan.spec, self._engine.knobs, self._engine.gate.ceiling
-        if knobs.executor == "ray":
-            from gradetrail.generation.ray_executor import RayPool, RayProvider
-
-            if self._pool is None:
-                self._pool = RayPool(spec, workers=knobs.workers, concurrency=concurrency)
-            return RayProvider(self._pool, entrant.model.display)
-        return open_provider(
-            spec, entrant.model, entrant.shape, concurrency=concurrency, timeout_s=knobs.timeout_s
-        )
-
-    async def close(self) -> None:
-        """Let all connections and workers go."""
-        for provider in self._open.values():
-            await provider.close()
-        if self._pool is not None:
-            await self._pool.close()
-
-
-def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]:
-    """Yield the requests to make in plan order, rendered as they are needed."""
-    import pyarrow.compute as pc
-
-    columns = [*PLANNED, "entrant", "sample", "is_first_of_key"]
-    pending = with_status(todo.trials, "pending").select(columns)
-    sharing: dict[str, list[dict[str, Any]]] = {}
-    for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
-        sharing.setdefault(row["request_key"], []).append(_planned(row))
-    scripts = Scripts(plan)
-    for batch in pending.filter(pc.field("is_first_of_key")).to_batches(max_chunksize=500):
-        for row in batch.to_pylist():
-            entrant = plan.entrants[row["entrant"]]
-            yield Work(
-                provider=providers.of(entrant),
-                trials=[_planned(row), *sharing.get(row["request_key"], ())],
-                canonical=scripts.canonical(row),
-                turn=scripts.turns(row),
-                answers=list(todo.turn_answers.get(row["request_key"], ())),
-                keep_raw=bool(plan.spec.option(entrant.model, "keep_raw")),
-                keep_logprobs=bool(entrant.shape.params.get("logprobs")),
-            )
-
-
-def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in PLANNED if row[name] is not None}

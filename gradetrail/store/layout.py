@@ -77,6 +77,11 @@ def run_lock(run_id: str) -> str:
     return f"journal/{run_id}{LOCK}"
 
 
+def plan_lock(plan_id: str) -> str:
+    """Name the file whose lock says that a process decides which run a plan belongs to."""
+    return f"runs/{plan_id}{LOCK}"
+
+
 def parse_part(file: str, suffix: str = PARQUET) -> Part | None:
     """Read the name of a segment or journal part; None for any other file."""
     if not file.endswith(suffix):

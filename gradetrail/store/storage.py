@@ -46,6 +46,15 @@ class LocalStorage:
                 return []
         return sorted(name for name in names if not name.endswith(TEMPORARY))
 
+    def sizes(self, folder: str, suffix: str) -> dict[str, int]:
+        """Give the sizes of a folder's files in bytes; one that vanishes meanwhile is left out."""
+        found = {}
+        for file in self.list(folder):
+            if file.endswith(suffix):
+                with contextlib.suppress(FileNotFoundError):
+                    found[file] = self.path(f"{folder}/{file}").stat().st_size
+        return found
+
     def read(self, name: str) -> bytes:
         """Read a whole file; FileNotFoundError if it is not there."""
         try:

@@ -7,9 +7,12 @@ gets the next number.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +22,16 @@ import orjson
 from gradetrail.errors import Fault, StoreError, did_you_mean
 from gradetrail.store.claim import told
 from gradetrail.store.journal import Row
-from gradetrail.store.layout import FORMAT_FILE, Part, ScoreFile, checked, parse_task
+from gradetrail.store.layout import (
+    FORMAT_FILE,
+    JOURNAL,
+    LOCK,
+    Part,
+    ScoreFile,
+    checked,
+    parse_task,
+    plan_lock,
+)
 from gradetrail.store.reading import Live, Look
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import added
@@ -31,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WRITTEN_BY = "gradetrail 0.1.0"
+PLANNING_PATIENCE_S = 300.0
 _USERS_OWN = {"sql"}
 """What a user may have put into a folder before it becomes a warehouse, hidden files apart."""
 
@@ -110,6 +123,16 @@ class Store:
         """Put a run's manifest in the place of its former one."""
         data = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         self._writing().replace(f"runs/{checked(run_id, 'run id')}.json", data)
+
+    def manifest(self, run_id: str) -> dict[str, Any]:
+        """Read a run's manifest; StoreError if there is none or it is damaged."""
+        name = f"runs/{checked(run_id, 'run id')}.json"
+        try:
+            return dict(orjson.loads(self.storage.read(name)))
+        except (FileNotFoundError, orjson.JSONDecodeError, TypeError, ValueError):
+            fix = "start another run with --new: stored answers are used again"
+            place = str(self.storage.path(name))
+            raise StoreError(Fault("missing or damaged manifest", place, fix=fix)) from None
 
     def manifests(self) -> list[dict[str, Any]]:
         """Read all manifests, sorted by run_id; a damaged one is left out and named in `live().damaged`."""
@@ -201,6 +224,40 @@ class Store:
         first, and counted in `absorbed`.
         """
         return RunWriter(self._writing(), checked(run_id, "run id"), header=header, part_rows=part_rows)
+
+    @contextlib.contextmanager
+    def planning(self, plan_id: str) -> Iterator[None]:
+        """Hold up other processes that would start a run of the same plan, until this one has begun.
+
+        Waits for one that does so already; StoreError if that takes minutes.
+        """
+        name = plan_lock(checked(plan_id, "plan id"))
+        patience = time.monotonic() + PLANNING_PATIENCE_S
+        claim = None
+        while claim is None:
+            claim = self._writing().claim(name)
+            if claim is None and time.monotonic() > patience:
+                fix = "end the process that hangs, and run the same command again"
+                raise StoreError(Fault("another process is still about to start this run", name, fix=fix))
+        try:
+            yield
+        finally:
+            claim.release(delete=True)
+
+    def moment(self) -> str:
+        """Give a mark that changes whenever a run, trials or answers are added.
+
+        A look at the warehouse that was begun at this mark still holds while the mark is the same. It is
+        empty while there are none.
+        """
+        names = [
+            f"{folder}/{file}"
+            for folder in ("runs", "trials", "responses")
+            for file in self.storage.list(folder)
+        ]
+        sizes = self.storage.sizes("journal", JOURNAL)
+        listed = "\n".join([*(n for n in names if not n.endswith(LOCK)), *map(str, sizes.items())])
+        return hashlib.sha256(listed.encode()).hexdigest() if listed else ""
 
     def live(self) -> Live:
         """Look at everything that is in the warehouse now; needs no lock and writes nothing."""

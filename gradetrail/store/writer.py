@@ -64,7 +64,7 @@ class RunWriter:
         self._full: queue.Queue[Part | None] = queue.Queue(WAITING_PARTS)
         self._sealer: threading.Thread | None = None
         self._failure: StoreError | None = None
-        self._is_closed = False
+        self._is_finished = self._is_closed = False
 
     def append(self, *, response: Row | None, calls: Sequence[Row], trials: Sequence[Row]) -> None:
         """Add what one request came to; a row may leave out columns that are NULL. Not yet on disk."""
@@ -109,20 +109,29 @@ class RunWriter:
             for claim in claims:
                 claim.sync()
 
-    def close(self) -> None:
-        """Flush, seal, fold and unlock. On failure, what is in the journal stays for the next writer."""
+    def finish(self) -> None:
+        """Flush, seal and fold, and keep the lock: what is to be said of the run can be said now.
+
+        On failure, what is in the journal stays for the next writer.
+        """
         with self._lock:
-            if self._is_closed:
+            if self._is_finished:
                 return
-            self._is_closed = True
+            self._is_finished = True
+            if self._failure is None:
+                self._retire()
+        self._finish_sealing()
+        if self._failure is not None:
+            raise self._failure
+        fold(self._storage, self.run_id)
+
+    def close(self) -> None:
+        """Finish and unlock."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         try:
-            with self._lock:
-                if self._failure is None:
-                    self._retire()
-            self._finish_sealing()
-            if self._failure is not None:
-                raise self._failure
-            fold(self._storage, self.run_id)
+            self.finish()
         finally:
             for claim in self._claims.values():
                 claim.release()
@@ -146,7 +155,7 @@ class RunWriter:
     def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
-        if self._is_closed:
+        if self._is_finished:
             raise StoreError(Fault("the writer is closed", self.run_id))
 
     @contextlib.contextmanager

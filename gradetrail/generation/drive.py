@@ -1,0 +1,115 @@
+"""Runs the engine on what a plan still owes, with the providers of its models.
+
+Invariant: requests are rendered as they are needed, in plan order; a provider is opened when the first
+request of its model comes, and all are closed at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradetrail.generation.conversation import Scripts
+from gradetrail.generation.engine import Ending, Engine
+from gradetrail.generation.outstanding import Outstanding, with_status
+from gradetrail.generation.plan import PLANNED, Entrant, Plan
+from gradetrail.generation.work import Work
+from gradetrail.providers import Provider, open_provider
+
+if TYPE_CHECKING:
+    from gradetrail.generation.ray_executor import RayPool
+
+
+def drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
+    """Run the engine to its end, on a thread of its own where a loop is running already (notebooks)."""
+
+    async def main() -> Ending:
+        providers = Providers(plan, engine)
+        try:
+            return await engine.run(_work(plan, todo, providers))
+        finally:
+            await providers.close()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main())
+    outcome: list[Ending | BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(main()))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=target, name="gradetrail-generate")
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+class Providers:
+    """The providers of a generation, each opened when the first request of its model comes."""
+
+    def __init__(self, plan: Plan, engine: Engine) -> None:
+        self._plan, self._engine = plan, engine
+        self._open: dict[str, Provider] = {}
+        self._pool: RayPool | None = None
+
+    def of(self, entrant: Entrant) -> Provider:
+        """Give the provider of an entrant's model."""
+        name = entrant.model.display
+        if name not in self._open:
+            self._open[name] = self._make(entrant)
+        return self._open[name]
+
+    def _make(self, entrant: Entrant) -> Provider:
+        spec, knobs, concurrency = self._plan.spec, self._engine.knobs, self._engine.gate.ceiling
+        if knobs.executor == "ray":
+            from gradetrail.generation.ray_executor import RayPool, RayProvider
+
+            if self._pool is None:
+                self._pool = RayPool(spec, workers=knobs.workers, concurrency=concurrency)
+            return RayProvider(self._pool, entrant.model.display)
+        return open_provider(
+            spec, entrant.model, entrant.shape, concurrency=concurrency, timeout_s=knobs.timeout_s
+        )
+
+    async def close(self) -> None:
+        """Let all connections and workers go."""
+        for provider in self._open.values():
+            await provider.close()
+        if self._pool is not None:
+            await self._pool.close()
+
+
+def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]:
+    """Yield the requests to make in plan order, rendered as they are needed."""
+    import pyarrow.compute as pc
+
+    columns = [*PLANNED, "entrant", "sample", "is_first_of_key"]
+    pending = with_status(todo.trials, "pending").select(columns)
+    sharing: dict[str, list[dict[str, Any]]] = {}
+    for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
+        sharing.setdefault(row["request_key"], []).append(_planned(row))
+    scripts = Scripts(plan)
+    for batch in pending.filter(pc.field("is_first_of_key")).to_batches(max_chunksize=500):
+        for row in batch.to_pylist():
+            entrant = plan.entrants[row["entrant"]]
+            yield Work(
+                provider=providers.of(entrant),
+                trials=[_planned(row), *sharing.get(row["request_key"], ())],
+                canonical=scripts.canonical(row),
+                turn=scripts.turns(row),
+                answers=list(todo.turn_answers.get(row["request_key"], ())),
+                keep_raw=bool(plan.spec.option(entrant.model, "keep_raw")),
+                keep_logprobs=bool(entrant.shape.params.get("logprobs")),
+            )
+
+
+def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in PLANNED if row[name] is not None}
