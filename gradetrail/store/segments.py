@@ -119,7 +119,8 @@ def publish(
     storage: LocalStorage, table: str, stem: str, rows: pa.Table, metadata: Mapping[str, Any] | None = None
 ) -> bool:
     """Publish `<table>/<stem>.parquet`; False if it is there already."""
-    return storage.create(f"{table}/{stem}.parquet", writing(table, [conformed(table, rows)], metadata))
+    fitting = (conformed(table, given) for given in (rows,))  # only if the name is free
+    return storage.create(f"{table}/{stem}.parquet", writing(table, fitting, metadata))
 
 
 def ends_fault(storage: LocalStorage, name: str) -> Fault | None:
