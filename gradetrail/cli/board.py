@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.cli.output import FORMATS, Format, escaped, plain, say, show_rows
+from gradetrail.cli.output import FORMATS, Format, escaped, plain, say, show_rows, write, write_parquet
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -30,26 +30,24 @@ QUIET = (
 """Columns that are left out of a board where they say nothing."""
 
 
-def print_board(root: Path, task: str | None, form: Format, output: Path | None = None) -> None:
-    """Print the leaderboard of a task, or of all: a block for each scorer and metric."""
+def print_board(root: Path, tasks: Sequence[str] | None, form: Format, output: Path | None = None) -> None:
+    """Print the leaderboard of some tasks, or of all (None): a block for each scorer and metric."""
+    params = {"tasks": None if tasks is None else list(tasks)}
     with Warehouse(root) as warehouse:
-        if form not in (Format.table, Format.markdown):
-            view = sql.select_from("leaderboard", ["task"] if task is not None else [])
-            names, rows = warehouse.rows(view, {"task": task} if task is not None else {})
-            show_rows(names, rows, form, output)
+        if form is Format.parquet:
+            write_parquet(warehouse.arrow(sql.text_of("commands/boards"), params), output)
             return
-        names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), {"task": task})
+        if form not in (Format.table, Format.markdown):
+            show_rows(*warehouse.rows(sql.text_of("commands/boards"), params), form, output)
+            return
+        names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
     if not rows:
-        say(f"no grades{f' of task `{task}`' if task else ''} in {root}")
+        say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {root}")
     blocks = [
         f"{_title(head)}\n{_block(names, list(group), form)}"
         for head, group in groupby(rows, key=lambda row: row[:3])
     ]
-    text = "\n".join(blocks)
-    if output is not None:
-        output.write_text(text, encoding="utf-8")
-    else:
-        print(text, end="", flush=True)
+    write("\n".join(blocks), output)
 
 
 def _title(head: Sequence[Any]) -> str:

@@ -17,9 +17,12 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from gradetrail.errors import Fault, GradetrailError
+from gradetrail.errors import Fault, SelectionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_CELL = 60
 Row = Sequence[Any]
@@ -37,15 +40,39 @@ class Format(StrEnum):
 
 
 def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: Path | None = None) -> None:
-    """Print rows to stdout, or write them to a file."""
-    if form is Format.parquet:
-        raise GradetrailError(Fault("parquet needs the query itself", "--format"))
-    text = FORMATS[form](names, rows)
-    if output is not None:
-        output.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
+    """Print rows to stdout, or write them to a file; Parquet here takes its types from the rows."""
+    if form is not Format.parquet:
+        write(FORMATS[form](names, rows), output)
+        return
+    import pyarrow as pa
+
+    columns = {name: [row[n] for row in rows] for n, name in enumerate(names)}
+    write_parquet(pa.table(columns), output)
+
+
+def write_parquet(table: pa.Table, output: Path | None) -> None:
+    """Print a table as one Parquet file, or write it to a file; never to a terminal."""
+    from gradetrail.store.export import parquet_bytes
+
+    if output is None and sys.stdout.isatty():
+        fix = "redirect stdout or give --output FILE"
+        raise SelectionError(Fault("Parquet is no text", "--format", fix=fix))
+    write(parquet_bytes(table), output)
+
+
+def write(data: str | bytes, output: Path | None) -> None:
+    """Print text or bytes to stdout, or write them to a file; SelectionError if that cannot be."""
+    if output is None:
+        if isinstance(data, bytes):
+            sys.stdout.buffer.write(data)
+        else:
+            sys.stdout.write(data)
         sys.stdout.flush()
+        return
+    try:
+        output.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+    except OSError as error:
+        raise SelectionError(Fault(f"cannot write {output}: {error.strerror}", "--output")) from None
 
 
 def plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
-from gradetrail.cli.output import Format, say, show_rows
+from gradetrail.cli.output import Format, say, show_rows, write_parquet
 
 if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
@@ -44,7 +44,7 @@ def show(
         print(_definition(root, view))
         return
     if view == "leaderboard" and run is None and form in (Format.table, Format.markdown) and limit is None:
-        print_board(root, task, form, output)
+        print_board(root, None if task is None else [task], form, output)
         return
     with _open(root) as opened:
         opened.check_view(view)
@@ -151,25 +151,9 @@ def _open(root: Path) -> Warehouse:
 
 def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, output: Path | None) -> None:
     if form is Format.parquet:
-        _parquet(opened, query, params, output)
-        return
-    names, rows = opened.rows(query, params)
-    show_rows(names, rows, form, output)
-
-
-def _parquet(opened: Warehouse, query: str, params: dict[str, Any], output: Path | None) -> None:
-    from gradetrail.errors import Fault, SelectionError
-    from gradetrail.store.export import parquet_bytes
-
-    if output is None and sys.stdout.isatty():
-        raise SelectionError(
-            Fault("Parquet is no text", "--format", fix="redirect stdout or give --output FILE")
-        )
-    data = parquet_bytes(opened.arrow(query, params))
-    if output is not None:
-        output.write_bytes(data)
+        write_parquet(opened.arrow(query, params), output)
     else:
-        sys.stdout.buffer.write(data)
+        show_rows(*opened.rows(query, params), form, output)
 
 
 def _definition(root: Path, view: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,12 +73,15 @@ def run(
     fail_on: FailOnOption = None,
     unsafe_code: UnsafeCodeOption = False,
     form: FormatOption = Format.table,
+    output: OutputOption = None,
 ) -> None:
     """Generate what is missing, grade what is new, print the leaderboard."""
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
     from gradetrail.errors import VerdictError
 
+    share = parse_share(allow_errors)
+    pipeline.check_conditions(fail_on or ())
     runs = _generate(
         specs,
         warehouse,
@@ -87,9 +91,8 @@ def run(
     root = pipeline.warehouse_root(warehouse)
     for spec, done in runs:
         pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=unsafe_code)
-    for task in dict.fromkeys(done.task for _, done in runs):
-        print_board(root, task, form)
-    _exit_for([done for _, done in runs], root, allow_errors, must_be_scored=True)
+    print_board(root, list(dict.fromkeys(done.task for _, done in runs)), form, output)
+    exit_for([done for _, done in runs], root, share, must_be_scored=True)
     tripped = [fault for _, done in runs for fault in pipeline.tripped(root, done.run_id, fail_on or ())]
     if tripped:
         raise VerdictError(*tripped)
@@ -119,15 +122,14 @@ def generate(
     """Call the models for every trial that has no stored answer."""
     from gradetrail import pipeline
 
+    share = parse_share(allow_errors)
     runs = _generate(
         specs,
         warehouse,
         _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
         _knobs(max_cost, concurrency, executor, workers),
     )
-    _exit_for(
-        [done for _, done in runs], pipeline.warehouse_root(warehouse), allow_errors, must_be_scored=False
-    )
+    exit_for([done for _, done in runs], pipeline.warehouse_root(warehouse), share, must_be_scored=False)
 
 
 def _invocation(
@@ -194,7 +196,7 @@ def _generate(
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
 
 
-def _exit_for(runs: Sequence[Run], root: Path, allow_errors: str, *, must_be_scored: bool) -> None:
+def exit_for(runs: Sequence[Run], root: Path, allow_errors: float, *, must_be_scored: bool) -> None:
     """End with the exit code that the runs' states ask for."""
     from gradetrail import pipeline
     from gradetrail.errors import Fault, InterruptError, UnusableError
@@ -209,7 +211,7 @@ def _exit_for(runs: Sequence[Run], root: Path, allow_errors: str, *, must_be_sco
         elif done.status != "complete":
             faults.append(Fault("trials are still owed", done.run_id, fix=f"go on with: {again}"))
     faults += pipeline.unusable(
-        root, [done.run_id for done in runs], parse_share(allow_errors), must_be_scored=must_be_scored
+        root, [done.run_id for done in runs], allow_errors, must_be_scored=must_be_scored
     )
     if faults:
         raise UnusableError(*faults)
@@ -238,13 +240,8 @@ def score(
     if not targets and not every:
         raise SelectionError(Fault("nothing to score", fix="name a spec or a run, or give --all"))
     if preview:
-        found = (
-            [pipeline.preview(target, warehouse=root) for target in targets or ()]
-            if not every
-            else [pipeline.preview_all(warehouse=root)]
-        )
-        for item in found:
-            _print_preview(item, form, output)
+        previewed = pipeline.preview_all if every else partial(pipeline.preview, *(targets or ()))
+        _print_preview(previewed(warehouse=root), form, output)
         return
     graded = []
     if every:
@@ -254,8 +251,7 @@ def score(
     written = sum(1 for item in graded if item.n_rows)
     n_rows = sum(item.n_rows for item in graded)
     say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")
-    for task in pipeline.tasks_of(root, [item.run_id for item in graded]):
-        print_board(root, task, form, output)
+    print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
 
 
 def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:

@@ -56,6 +56,7 @@ def demo(
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
     from gradetrail.cli.progress import shown_progress, summary
+    from gradetrail.cli.running import exit_for
 
     folder = Path("specs") / name.value
     path = folder / f"{name.value}.yaml"
@@ -70,7 +71,8 @@ def demo(
     if name is Demo.ten_tasks:
         _ten_tasks(root, done, form)
         return
-    print_board(root, spec.name, form)
+    print_board(root, [spec.name], form)
+    exit_for([done], root, 0.0, must_be_scored=True)
     say(NEXT_STEPS.format(spec=path))
 
 
@@ -79,13 +81,15 @@ def _ten_tasks(root: Path, done: Run, form: Format) -> None:
     import json
 
     from gradetrail.cli.board import print_board, task_report
+    from gradetrail.cli.running import exit_for
     from gradetrail.errors import Fault, VerdictError
 
     report = task_report(root, done)
     if form is Format.json:
         print(json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print_board(root, done.task, form)
+        print_board(root, [done.task], form)
+    exit_for([done], root, 0.0, must_be_scored=False)
     models = [row["model"] for row in report["leaderboard"]]
     if not models:
         raise VerdictError(Fault("the leaderboard is empty", "demo ten_tasks"))

@@ -3,6 +3,7 @@
 from gradetrail.pipeline.generating import Forecast, Invocation, Run, forecast, generate, generate_many
 from gradetrail.pipeline.grading import (
     Preview,
+    check_conditions,
     preview,
     preview_all,
     run,
@@ -22,6 +23,7 @@ __all__ = [
     "Preview",
     "Run",
     "as_spec",
+    "check_conditions",
     "forecast",
     "generate",
     "generate_many",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.dataset import Selection
-from gradetrail.errors import SpecError
+from gradetrail.errors import Fault, SelectionError, SpecError
 from gradetrail.generation.budget import Budget
 from gradetrail.generation.engine import Shared
 from gradetrail.generation.forecast import Estimate, estimate, why
@@ -31,7 +31,7 @@ from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.planner import Graded
-from gradetrail.spec import Spec
+from gradetrail.spec import NAME, Spec
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def generate_many(
 ) -> list[Run]:
     """Make the calls that specs still owe, under one gate and one budget; all are validated first."""
     root = warehouse_root(warehouse)
+    _check_tags(invocation.options.tags)
     now = datetime.now(UTC)
     prepared = []
     for job in jobs:
@@ -193,6 +194,13 @@ def generate_many(
         if done.status == "interrupted":
             break
     return runs
+
+
+def _check_tags(tags: Sequence[str]) -> None:
+    fix = "letters, digits, `_`, `.`, `-`, no `..`, at most 100"
+    faults = [Fault(f"`{tag}` is no tag", "--tag", fix=fix) for tag in tags if not NAME.match(tag)]
+    if faults:
+        raise SelectionError(*faults)
 
 
 def _gate(specs: Sequence[Spec]) -> Gate:

@@ -6,6 +6,7 @@ Invariant: grades of older definitions stay; a preview writes nothing.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,10 +99,10 @@ class Preview:
     """One for each trial x scorer x metric whose score, outcome or extraction would differ."""
 
 
-def preview(target: SpecLike, *, warehouse: str | os.PathLike[str] | None = None) -> Preview:
-    """Grade stored answers by a spec's definitions and compare with the stored grades; writes nothing."""
+def preview(*targets: SpecLike, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+    """Grade stored answers by specs' definitions and compare with the stored grades; writes nothing."""
     root = warehouse_root(warehouse)
-    return _preview(root, [_to_score(root, target)])
+    return _preview(root, [_to_score(root, target) for target in targets])
 
 
 def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
@@ -165,6 +166,15 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
     return faults
 
 
+def check_conditions(conditions: Sequence[str]) -> None:
+    """Refuse what is no condition over a row of `run_scores`, before anything is paid; SelectionError."""
+    if conditions:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            Store(root)
+            tripped(root, "", conditions)
+
+
 def tripped(root: Path, run_id: str, conditions: Sequence[str]) -> list[Fault]:
     """Say which conditions hold of a row of `run_scores` of a run, such as `mean < 0.5`.
 
@@ -176,7 +186,7 @@ def tripped(root: Path, run_id: str, conditions: Sequence[str]) -> list[Fault]:
     if not conditions:
         return faults
     with Warehouse(root) as warehouse:
-        con = warehouse.connection()
+        con = warehouse.connection("run_scores")
         for condition in conditions:
             rows = con.sql(sql.select_from("run_scores", ["run_id"]), params={"run_id": run_id})
             try:
@@ -186,7 +196,8 @@ def tripped(root: Path, run_id: str, conditions: Sequence[str]) -> list[Fault]:
                     .fetchall()
                 )
             except duckdb.Error as error:
-                raise SelectionError(Fault(str(error).strip(), f"--fail-on {condition}")) from None
+                fix = f"a condition over the columns of run_scores: {', '.join(rows.columns)}"
+                raise SelectionError(Fault(str(error).strip(), f"--fail-on {condition}", fix=fix)) from None
             for scorer, model, prompt, mean in found:
                 faults.append(
                     Fault(f"{condition}: {scorer} of {model} / {prompt} has mean {mean}", "--fail-on")

@@ -18,6 +18,7 @@ from gradetrail import sql
 from gradetrail.dataset import Selection, parse_row
 from gradetrail.errors import Fault, SelectionError, SpecError
 from gradetrail.spec import Spec, load_spec, spec_from
+from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
 
 SpecLike = Spec | str | os.PathLike[str] | Mapping[str, Any]
@@ -63,6 +64,9 @@ def job_of(root: Path, name: str, knobs: Mapping[str, Any] = MappingProxyType({}
     """
     if not is_run_name(name):
         return Job(_turned(load_spec(name), knobs))
+    if not (root / FORMAT_FILE).exists():
+        fix = f"a spec is a file; a run needs its warehouse, and {root} is none: --warehouse DIR"
+        raise SelectionError(Fault(f"`{name}` is neither a spec file nor a run", fix=fix))
     with Warehouse(root) as warehouse:
         manifest = _manifest(warehouse, warehouse.run_id(name))
         spec = recorded_spec(warehouse, manifest["run_id"], grading=False)

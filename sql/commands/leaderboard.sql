@@ -1,5 +1,5 @@
 -- The columns of the leaderboard that fit a screen.
--- One row per (task, model, prompt, scorer, metric), in the leaderboard's order; $task NULL means all.
+-- One row per (task, model, prompt, scorer, metric), in the leaderboard's order; $tasks NULL means all.
 -- NULL rank is below the line, with the reason.
 -- Source: leaderboard.
 select
@@ -28,7 +28,7 @@ select
     leaderboard.latency_p50_ms as p50_ms,
     leaderboard.reason
 from leaderboard
-where $task::varchar is null or leaderboard.task = $task::varchar
+where $tasks::varchar[] is null or list_contains($tasks::varchar[], leaderboard.task)
 order by
     leaderboard.task asc,
     leaderboard.is_primary desc,
