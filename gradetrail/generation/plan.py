@@ -155,9 +155,8 @@ def make_plan(
     epochs = narrowing.epochs or spec.epochs
     builder = _Builder(spec, renderer, entrants, samples, epochs, check)
     trials = builder.build()
-    if builder.faults:
-        more = builder.n_faults - len(builder.faults)
-        raise SpecError(*builder.faults, *([Fault(f"and {more} more")] if more else []))
+    if found := builder.faults():
+        raise SpecError(*found)
     return Plan(
         spec=spec,
         entrants=entrants,
@@ -175,6 +174,16 @@ def _warnings(entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:
     if epochs > 1:
         for name in sorted({e.model.display for e in entrants if e.shape.params.get("temperature") == 0}):
             yield f"{name}: {epochs} epochs at temperature 0 will give nearly the same answer each time"
+
+
+@dataclass(slots=True)
+class _Said:
+    """Where a fault stands first, and how many rows have it."""
+
+    place: int
+    sample_id: str
+    n_rows: int = 0
+    last_place: int = -1
 
 
 class _Builder:
@@ -197,8 +206,7 @@ class _Builder:
             epochs,
         )
         self._check = check
-        self.faults: list[Fault] = []
-        self.n_faults = 0
+        self._said: dict[tuple[str, str], _Said] = {}
         self._keys = [KeyMaker(entrant.shape, entrant.prompt) for entrant in entrants]
         self._per_epoch = spec.choices is not None and spec.choices.shuffle in ("per_epoch", "rotate")
 
@@ -294,10 +302,22 @@ class _Builder:
             self._fault(error, "scorers", sample_id, place)
 
     def _fault(self, error: RenderError, field: str, sample_id: str, place: int) -> None:
-        self.n_faults += 1
-        if len(self.faults) < MAX_FAULTS:
-            where = f"{self.spec.dataset.path or 'dataset'} row {place + 1} (sample {sample_id})"
-            self.faults.append(Fault(str(error), where, field, "mend the template or the row"))
+        """Note a fault; one that many rows share is one fault, at the first of them."""
+        said = self._said.setdefault((field, str(error)), _Said(place, sample_id))
+        said.n_rows += place != said.last_place
+        said.last_place = place
+
+    def faults(self) -> list[Fault]:
+        """List what is wrong, in the order of the rows."""
+        dataset = self.spec.dataset.path or "dataset"
+        found = []
+        for (field, message), said in list(self._said.items())[:MAX_FAULTS]:
+            more = f" and {said.n_rows - 1:,} more" if said.n_rows > 1 else ""
+            where = f"{dataset} row {said.place + 1} (sample {said.sample_id}){more}"
+            found.append(Fault(message, where, field, "mend the template or the row"))
+        if len(self._said) > MAX_FAULTS:
+            found.append(Fault(f"and {len(self._said) - MAX_FAULTS:,} more"))
+        return found
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
