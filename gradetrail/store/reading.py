@@ -34,7 +34,7 @@ from gradetrail.store.layout import (
 )
 from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
 from gradetrail.store.sealing import run_parts, trial_piece
-from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault, read
+from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault
 from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -165,10 +165,7 @@ class _Glance:
 
     def trials(self, run_id: str) -> pa.Table:
         journals = run_parts(self.storage, "journal", run_id)
-        files, loose = self._trials(self._segments("trials", f"{run_id}."), journals)
-        if loose is not None:
-            return loose
-        return _joined([read(self.storage.path(name), "trials") for name in files], "trials")
+        return self._merged(*self._sources(self._segments("trials", f"{run_id}."), journals))
 
     def scores_of(self, run_id: str, scorer12: str) -> tuple[ScoreFile | None, int]:
         files = self._files("scores", f"{run_id}.{scorer12}.")
@@ -250,14 +247,18 @@ class _Glance:
             runs.setdefault(part.run_id, ([], []))[1].append(part)
         files, merged = [], []
         for run_id in sorted(runs):
-            sources, unsealed_parts = trial_sources(*runs[run_id])
-            loose = {part: self._journal(part).tables["trials"] for part in unsealed_parts}
-            loose = {part: rows for part, rows in loose.items() if rows.num_rows}
+            sources, loose = self._sources(*runs[run_id])
             if len(sources) == 1 and not loose:
                 files.append(sources[0].segment("trials"))
             elif sources or loose:
                 merged.append(self._merged(sources, loose))
         return files, _joined(merged, "trials") if merged else None
+
+    def _sources(self, segments: list[Part], journals: list[Part]) -> tuple[list[Part], dict[Part, pa.Table]]:
+        """Choose segments and journal rows that count for the trials of one run."""
+        sources, unsealed_parts = trial_sources(segments, journals)
+        loose = {part: self._journal(part).tables["trials"] for part in unsealed_parts}
+        return sources, {part: rows for part, rows in loose.items() if rows.num_rows}
 
     def _merged(self, segments: list[Part], loose: dict[Part, pa.Table]) -> pa.Table:
         import pyarrow as pa
@@ -270,12 +271,12 @@ class _Glance:
             return _joined(folded(pieces, TRIAL_KEY, is_sorted=False), "trials")
         except FileNotFoundError:
             raise
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException) as error:
             # a file that is whole at both ends and yet cannot be read: find it, and look again without it
             names = [part.segment("trials") for part in segments]
             if self.look.suspect("trials", names, is_thorough=True):
                 raise FileNotFoundError from None
-            raise
+            raise StoreError(Fault(f"trials cannot be read: {error}", str(self.storage.root))) from error
 
 
 def _joined(tables: Iterable[pa.Table], table: str) -> pa.Table:

@@ -3,7 +3,7 @@
 Invariant: a row is visible exactly once at every moment, also if the process is killed between two
 steps. A part is published as `responses`, `calls`, `trials` in this order and its journal deleted
 after that; a reader that lists journals first takes a part from its segment where there is one.
-All of this happens under the run's lock. A part's number is never used twice.
+All of this happens under the run's lock. The number of a part that held rows is never used again.
 """
 
 from __future__ import annotations

@@ -42,10 +42,19 @@ from gradetrail.store.writer import PART_ROWS, RunWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WRITTEN_BY = "gradetrail 0.1.0"
 PLANNING_PATIENCE_S = 300.0
 _USERS_OWN = {"sql"}
 """What a user may have put into a folder before it becomes a warehouse, hidden files apart."""
+
+
+def this_program() -> str:
+    """Say which version this is, as a warehouse records what wrote it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"gradetrail {version('gradetrail')}"
+    except PackageNotFoundError:
+        return "gradetrail"
 
 
 class Store:
@@ -79,7 +88,7 @@ class Store:
             fix = "give a new or empty folder: --warehouse DIR"
             raise StoreError(Fault(f"is not a warehouse, and holds `{min(others)}`", str(self.root), fix=fix))
         record = orjson.dumps(
-            {"format": FORMAT_VERSION, "written_by": WRITTEN_BY}, option=orjson.OPT_APPEND_NEWLINE
+            {"format": FORMAT_VERSION, "written_by": this_program()}, option=orjson.OPT_APPEND_NEWLINE
         )
         self.storage.create(FORMAT_FILE, lambda file: file.write(record))
 
@@ -96,14 +105,14 @@ class Store:
             fix = f'if it is a warehouse, restore the file: {{"format": {FORMAT_VERSION}}}'
             raise StoreError(Fault("is damaged", place, fix=fix)) from None
         if version > FORMAT_VERSION:
-            reason = f"{author} wrote it in format {version}; {WRITTEN_BY} knows up to {FORMAT_VERSION}"
+            reason = f"{author} wrote it in format {version}; {this_program()} knows up to {FORMAT_VERSION}"
             raise StoreError(Fault(reason, place, fix="install a newer gradetrail"))
         if self._may_write and not os.access(self.root, os.W_OK):
             fix = "give a folder that you may write to: --warehouse DIR or GRADETRAIL_WAREHOUSE"
             raise StoreError(Fault("may not be written to", str(self.root), fix=fix))
         if self.storage.list("packs"):
             raise StoreError(
-                Fault(f"{WRITTEN_BY} cannot read packs", str(self.root), fix="install a newer gradetrail")
+                Fault(f"{this_program()} cannot read packs", str(self.root), fix="install a newer gradetrail")
             )
 
     def _writing(self) -> LocalStorage:

@@ -118,9 +118,12 @@ class RunWriter:
             if self._is_finished:
                 return
             self._is_finished = True
-            if self._failure is None:
-                self._retire()
-        self._finish_sealing()
+            with contextlib.suppress(StoreError):  # remembered, and raised when the sealer has ended
+                if self._failure is None:
+                    self._retire()
+        if self._sealer is not None:
+            self._full.put(None)
+            self._sealer.join()
         if self._failure is not None:
             raise self._failure
         fold(self._storage, self.run_id)
@@ -217,11 +220,6 @@ class RunWriter:
         seal(self._storage, part)
         with self._disk:
             self._claims.pop(part).release()
-
-    def _finish_sealing(self) -> None:
-        if self._sealer is not None:
-            self._full.put(None)
-            self._sealer.join()
 
 
 def _claim_run(storage: LocalStorage, run_id: str) -> Claim:

@@ -20,7 +20,8 @@ from tests.store.rows import NOW, RUN, answered, planned, table_of, texts, trial
 def test_a_new_folder_becomes_a_warehouse_that_says_its_format(tmp_path: Path) -> None:
     Store(tmp_path / "a" / "b")
     record = json.loads((tmp_path / "a" / "b" / "gradetrail.json").read_text())
-    assert record == {"format": 1, "written_by": "gradetrail 0.1.0"}
+    assert record["format"] == 1
+    assert record["written_by"].startswith("gradetrail")
     Store(tmp_path / "a" / "b")
     Store(tmp_path / "a" / "b", create=False)
 
