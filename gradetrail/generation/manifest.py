@@ -60,15 +60,7 @@ def new_manifest(
         "unanswered": spec.unanswered,
         "epochs": plan.epochs,
         "seed": selection.seed,
-        "selection": {
-            "limit": selection.limit,
-            "sample": selection.sample,
-            "seed": selection.seed,
-            "cases": list(selection.cases),
-            "where": selection.where,
-            "shuffle_seed": spec.dataset.shuffle_seed,
-            "spec_limit": spec.dataset.limit,
-        },
+        "selection": selection_record(plan),
         "is_limited": bool(selection.limit or selection.sample or selection.cases or selection.where),
         "n_samples": plan.samples.selected.num_rows,
         "n_selected_of": plan.samples.everything.num_rows,
@@ -84,6 +76,22 @@ def new_manifest(
         "base": str(spec.base.resolve()),
         "host": socket.gethostname(),
         "pid": os.getpid(),
+    }
+
+
+def selection_record(plan: Plan) -> dict[str, Any]:
+    """Say which samples were asked for, by flags and by the spec."""
+    selection, dataset = plan.selection, plan.spec.dataset
+    return {
+        "limit": selection.limit,
+        "sample": selection.sample,
+        "seed": selection.seed,
+        "cases": list(selection.cases),
+        "where": selection.where,
+        "shuffle_seed": dataset.shuffle_seed,
+        "spec_limit": dataset.limit,
+        "spec_where": dataset.where,
+        "query": dataset.query,
     }
 
 

@@ -1,12 +1,12 @@
 """What a plan still asks of a warehouse: which run it belongs to, and which trials have no answer.
 
-Invariant: this only reads. A run is continued only if every trial that it shares with the plan asks
-the same; a trial that a stored answer serves is not asked.
+Invariant: this only reads. A run is continued only if the plan still has every sample of it, and every
+trial that both have asks the same; a trial that a stored answer serves is not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gradetrail import sql
 from gradetrail.errors import Fault, ResumeError, SpecError
 from gradetrail.generation.conversation import Known, known_turns, resolved
+from gradetrail.generation.differences import plan_differences, trial_differences
 from gradetrail.generation.plan import PLAN_VERSION, Plan
 from gradetrail.providers import check_model
 from gradetrail.store import Store
@@ -24,8 +25,6 @@ from gradetrail.warehouse import Warehouse
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-DIFFERENCES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,13 @@ def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outs
         return _compare(sql.connect(), plan, None, None, options, now, empty=True)
     moment = Store(root, create=False).moment()
     with Warehouse(root) as warehouse:
-        con = warehouse.connection("trials", "responses", "calls")
+        con = warehouse.connection("trials", "responses", "calls", "samples")
         newest = None if options.new or options.refresh else _run_of(warehouse, plan, options)
         found = _compare(con, plan, newest, _present(con, newest), options, now)
+        if newest is None and not (options.new or options.refresh):
+            last = _newest(_runs_of(warehouse, plan))
+            lines = tuple(plan_differences(last, plan)) if last is not None else ()
+            found = replace(found, differences=lines)
     return replace(found, moment=moment)
 
 
@@ -105,12 +108,20 @@ def _run_of(warehouse: Warehouse, plan: Plan, options: Options) -> dict[str, Any
         manifest = next(m for m in warehouse.manifests() if m["run_id"] == options.run_id)
         _refuse_other_plan(manifest, plan)
         return manifest
-    fitting = [
+    return _newest(m for m in _runs_of(warehouse, plan) if m["plan_id"] == plan.plan_id)
+
+
+def _runs_of(warehouse: Warehouse, plan: Plan) -> list[dict[str, Any]]:
+    """List the runs of a plan's task that this version can go on with."""
+    return [
         manifest
         for manifest in warehouse.manifests()
-        if manifest.get("plan_id") == plan.plan_id and manifest.get("plan_version") == PLAN_VERSION
+        if manifest.get("task") == plan.spec.name and manifest.get("plan_version") == PLAN_VERSION
     ]
-    return max(fitting, key=lambda m: (m["started_at"], m["run_id"]), default=None)
+
+
+def _newest(manifests: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    return max(manifests, key=lambda m: (m["started_at"], m["run_id"]), default=None)
 
 
 def _refuse_other_plan(manifest: Mapping[str, Any], plan: Plan) -> None:
@@ -119,16 +130,8 @@ def _refuse_other_plan(manifest: Mapping[str, Any], plan: Plan) -> None:
         message = f"its plan has version {version}, this gradetrail reads {PLAN_VERSION}"
         raise ResumeError(Fault(message, run_id, fix="go on with the version that made it, or use --new"))
     if manifest.get("plan_id") != plan.plan_id:
-        prompts = {e.prompt: e.prompt_id for e in plan.entrants}
-        changed = [
-            Fault(f"prompt `{name}` was {old[:12]}, is {prompts[name][:12]}", run_id)
-            for name, old in manifest["prompts"].items()
-            if name in prompts and prompts[name] != old
-        ]
-        other = Fault(
-            "its request block or selection was another", run_id, fix="use --new to make another run"
-        )
-        raise ResumeError(*(changed or [other]))
+        lines = list(plan_differences(manifest, plan)) or ["its plan was another"]
+        raise ResumeError(*(Fault(line, run_id) for line in lines))
 
 
 def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
@@ -159,8 +162,7 @@ def _compare(
     con.register("present", present)
     differences: tuple[str, ...] = ()
     if manifest is not None:
-        changed = sql.run_file(con, "generation/changed_trials")
-        differences = tuple(_difference(changed, plan.trials.num_rows))
+        differences = tuple(trial_differences(con, manifest, plan))
         if differences and options.run_id is not None:
             raise ResumeError(*(Fault(line, options.run_id) for line in differences))
         if differences:
@@ -178,20 +180,6 @@ def _compare(
         con.unregister(name)
     is_planned = manifest is not None and present.num_rows > 0
     return Outstanding(run_id or None, manifest, trials, differences, known.answers, is_planned)
-
-
-def _difference(changed: duckdb.DuckDBPyConnection, n_trials: int) -> Iterator[str]:
-    rows = changed.fetchall()
-    for model, prompt, sample_id, epoch, *pairs in rows[:DIFFERENCES_SHOWN]:
-        parts = ("sample", "rendered prompt", "model or its parameters")
-        changes = [
-            f"{part} {old[:12]} -> {new[:12]}"
-            for part, old, new in zip(parts, pairs[::2], pairs[1::2], strict=True)
-            if old is not None
-        ]
-        yield f"{model} / {prompt} / sample {sample_id} / epoch {epoch}: {', '.join(changes)}"
-    if len(rows) > DIFFERENCES_SHOWN:
-        yield f"and {len(rows) - DIFFERENCES_SHOWN:,} more of {n_trials:,} trials"
 
 
 def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
