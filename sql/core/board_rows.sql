@@ -107,7 +107,9 @@ covered as (
         case
             when fitting.is_sure
                 then coalesce(
-                    max(fitting.n - fitting.n_pending) filter (where fitting.is_primary and fitting.is_same_definition) over (
+                    max(fitting.n - fitting.n_pending) filter (
+                        where fitting.is_primary and fitting.is_same_definition
+                    ) over (
                         partition by fitting.run_id, fitting.model, fitting.prompt
                     ),
                     0

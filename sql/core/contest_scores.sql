@@ -10,8 +10,7 @@ with repeated_run as (
 ),
 
 contest as (
-    select
-        placed.*
+    select placed.*
     from query_table(placed) as placed
     where
         placed.is_ranked

@@ -27,7 +27,9 @@ daily as (
         sum(trials.cache_write_tokens) as cache_write_tokens,
         sum(trials.output_tokens) as output_tokens,
         count(*) as n_answered,
-        count(*) filter (where trials.input_tokens is null and trials.output_tokens is null) as n_without_usage
+        count(*) filter (
+            where trials.input_tokens is null and trials.output_tokens is null
+        ) as n_without_usage
     from trials
     semi join priced_model
         on trials.run_id = priced_model.run_id

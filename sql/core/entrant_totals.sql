@@ -22,7 +22,9 @@ select
     cast(sum(trials.reasoning_tokens) as bigint) as reasoning_tokens,
     quantile_cont(trials.latency_ms, 0.5) as latency_p50_ms,
     quantile_cont(trials.latency_ms, 0.95) as latency_p95_ms,
-    list_sort(list(distinct trials.served_model) filter (where trials.served_model is not null)) as served_models,
+    list_sort(
+        list(distinct trials.served_model) filter (where trials.served_model is not null)
+    ) as served_models,
     min(trials.response_run_id) as oldest_response_run_id
 from trials
 group by

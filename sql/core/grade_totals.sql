@@ -131,8 +131,10 @@ unit as (
         ) as high_score,
         value_count.n,
         case
-            when counted_score(value_count.score, value_count.outcome, definitions.unanswered_score) is null then 0
-            else value_count.n
+            when value_count.score is not null then value_count.n
+            when is_unanswered(value_count.outcome) and definitions.unanswered_score is not null
+                then value_count.n
+            else 0
         end as n_counted,
         case when value_count.score is null then 0 else value_count.n end as n_scored,
         case when value_count.is_pass then value_count.n else 0 end as n_pass,

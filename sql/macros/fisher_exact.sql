@@ -4,7 +4,10 @@
 -- Source: Fisher's exact test: hypergeometric probabilities not above the observed one (tolerance 1e-7 relative).
 create or replace macro fisher_exact(k1, n1, k2, n2) as
 case
-    when n1 > 0 and n2 > 0 and k1 between 0 and n1 and k2 between 0 and n2 and k1 + k2 between 1 and n1 + n2 - 1
+    when
+        n1 > 0 and n2 > 0
+        and k1 between 0 and n1 and k2 between 0 and n2
+        and k1 + k2 between 1 and n1 + n2 - 1
         then least(
             1.0,
             list_sum(

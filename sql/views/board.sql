@@ -50,7 +50,10 @@ entrant as (
 ),
 
 tasks_in_all as (
-    select count(distinct placed.task) filter (where placed.is_ranked and placed.mean_rescaled is not null) as n_tasks
+    select
+        count(distinct placed.task) filter (
+            where placed.is_ranked and placed.mean_rescaled is not null
+        ) as n_tasks
     from placed
 )
 

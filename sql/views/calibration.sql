@@ -42,7 +42,9 @@ whole as (
         count(*) filter (where ranked.is_right = 1) as n_right,
         exact_sum(ranked.confidence) / count(*) as mean_confidence,
         exact_sum(ranked.is_right) / count(*) as accuracy,
-        exact_sum((ranked.confidence - ranked.is_right) * (ranked.confidence - ranked.is_right)) / count(*) as brier,
+        exact_sum(
+            (ranked.confidence - ranked.is_right) * (ranked.confidence - ranked.is_right)
+        ) / count(*) as brier,
         exact_sum(ranked.mid_rank * ranked.is_right) as right_rank_sum
     from ranked
     group by
@@ -63,10 +65,16 @@ binned as (
         reliability_bins.scorer,
         reliability_bins.metric,
         exact_sum(
-            case when reliability_bins.binning = 'width' then reliability_bins.n * abs(reliability_bins.gap) end
+            case
+                when reliability_bins.binning = 'width'
+                    then reliability_bins.n * abs(reliability_bins.gap)
+            end
         ) as width_gap,
         exact_sum(
-            case when reliability_bins.binning = 'mass' then reliability_bins.n * abs(reliability_bins.gap) end
+            case
+                when reliability_bins.binning = 'mass'
+                    then reliability_bins.n * abs(reliability_bins.gap)
+            end
         ) as mass_gap,
         count(*) filter (where reliability_bins.binning = 'width') as n_bins,
         exact_sum(

@@ -69,7 +69,9 @@ unit as (
         exact_sum(sample.a_score) as a_score,
         exact_sum(sample.b_score) as b_score,
         count(*) as size,
-        bool_and(sample.a_score in (0, 1) and sample.b_score in (0, 1)) and min(sample.cluster) is null as is_binary,
+        bool_and(
+            sample.a_score in (0, 1) and sample.b_score in (0, 1) and sample.cluster is null
+        ) as is_binary,
         min(sample.cluster) is not null as is_cluster
     from sample
     group by
@@ -124,7 +126,9 @@ counted as (
         count(*) filter (where trial.change = 'same') as n_same,
         count(*) filter (where trial.change = 'one_sided') as n_one_sided,
         count(*) filter (where trial.cause = 'error') as n_missing,
-        count(*) filter (where trial.change = 'not_comparable' and trial.cause <> 'error') as n_other_question,
+        count(*) filter (
+            where trial.change = 'not_comparable' and trial.cause <> 'error'
+        ) as n_other_question,
         count(*) as n_trials
     from trial
     group by
@@ -169,47 +173,60 @@ measured as (
         and counted.metric = total.metric
         and counted.model = total.model
         and counted.prompt = total.prompt
+),
+
+bounded as (
+    select
+        measured.*,
+        measured.b_mean - measured.a_mean as difference,
+        t_interval(
+            measured.b_mean - measured.a_mean, measured.stderr, measured.n_units - 1, null, null
+        ) as interval_95,
+        measured.n_one_sided + measured.n_missing + measured.n_other_question as n_apart
+    from measured
 )
 
 select
-    measured.task,
-    measured.scorer,
-    measured.metric,
-    measured.model,
-    measured.prompt,
-    measured.n_shared,
-    measured.a_mean,
-    measured.b_mean,
-    measured.b_mean - measured.a_mean as difference,
-    measured.stderr,
-    t_interval(measured.b_mean - measured.a_mean, measured.stderr, measured.n_units - 1, null, null).low as ci_low,
-    t_interval(measured.b_mean - measured.a_mean, measured.stderr, measured.n_units - 1, null, null).high as ci_high,
-    measured.n_better,
-    measured.n_worse,
-    measured.test,
-    measured.p,
-    measured.n_fixed,
-    measured.n_broken,
-    measured.n_up,
-    measured.n_down,
-    measured.n_same,
-    measured.n_one_sided,
-    measured.n_missing,
-    measured.n_other_question,
-    measured.n_shared > 0 and measured.n_one_sided + measured.n_missing + measured.n_other_question = 0 as is_comparable,
+    bounded.task,
+    bounded.scorer,
+    bounded.metric,
+    bounded.model,
+    bounded.prompt,
+    bounded.n_shared,
+    bounded.a_mean,
+    bounded.b_mean,
+    bounded.difference,
+    bounded.stderr,
+    bounded.interval_95.low as ci_low,
+    bounded.interval_95.high as ci_high,
+    bounded.n_better,
+    bounded.n_worse,
+    bounded.test,
+    bounded.p,
+    bounded.n_fixed,
+    bounded.n_broken,
+    bounded.n_up,
+    bounded.n_down,
+    bounded.n_same,
+    bounded.n_one_sided,
+    bounded.n_missing,
+    bounded.n_other_question,
+    bounded.n_shared > 0 and bounded.n_apart = 0 as is_comparable,
     case
-        when measured.n_shared = 0 then 'no trial in common'
-        when measured.n_other_question > 0
-            then format('{:,} of {:,} ask or expect something else', measured.n_other_question, measured.n_trials)
-        when measured.n_one_sided > 0
-            then format('{:,} of {:,} are on one side only', measured.n_one_sided, measured.n_trials)
-        when measured.n_missing > 0
-            then format('{:,} of {:,} have no grade on one side', measured.n_missing, measured.n_trials)
+        when bounded.n_shared = 0 then 'no trial in common'
+        when bounded.n_other_question > 0
+            then format(
+                '{:,} of {:,} ask or expect something else', bounded.n_other_question, bounded.n_trials
+            )
+        when bounded.n_one_sided > 0
+            then format('{:,} of {:,} are on one side only', bounded.n_one_sided, bounded.n_trials)
+        when bounded.n_missing > 0
+            then format('{:,} of {:,} have no grade on one side', bounded.n_missing, bounded.n_trials)
     end as reason
-from measured
+from bounded
 order by
-    measured.task asc,
-    measured.scorer asc,
-    measured.metric asc,
-    measured.model asc,
-    measured.prompt asc;
+    bounded.task asc,
+    bounded.scorer asc,
+    bounded.metric asc,
+    bounded.model asc,
+    bounded.prompt asc;

@@ -14,10 +14,21 @@ create or replace macro diff(
     a_version := null,
     b_version := null
 ) as table
-with paired as (
+with a as (
+    select side.*
+    from graded_side(a_run, a_model, a_prompt, a_scorer, a_version) as side
+),
+
+b as (
+    select side.*
+    from graded_side(b_run, b_model, b_prompt, b_scorer, b_version) as side
+),
+
+paired as (
     select
         coalesce(a.task, b.task) as task,
         coalesce(a.scorer, b.scorer) as scorer,
+        a.scorer as a_scorer,
         b.scorer as b_scorer,
         coalesce(a.metric, b.metric) as metric,
         coalesce(a.sample_id, b.sample_id) as sample_id,
@@ -47,18 +58,17 @@ with paired as (
         coalesce(a.question, b.question) as question,
         a.sample_id is null or b.sample_id is null as is_one_sided,
         a.counts_as = 'missing' or b.counts_as = 'missing' as is_missing,
-        a.input_hash is distinct from b.input_hash as is_other_input,
-        a.sample_hash is distinct from b.sample_hash and a.input_hash is distinct from b.input_hash as is_other_sample,
-        a.target is distinct from b.target and a.scorer_id = b.scorer_id as is_other_target,
-        (a.provider, a.provider_model, coalesce(a.revision, ''), coalesce(a.place, ''))
-        is distinct from (b.provider, b.provider_model, coalesce(b.revision, ''), coalesce(b.place, '')) as is_other_model,
-        a.model_id is distinct from b.model_id as is_other_params,
-        a.prompt <> b.prompt or a.input_hash is distinct from b.input_hash as is_other_prompt,
-        a.response is distinct from b.response or a.tool_calls is distinct from b.tool_calls as is_other_response,
-        a.served_model is distinct from b.served_model as is_other_served_model,
+        differs(a.input_hash, b.input_hash) as is_other_input,
+        differs(a.input_hash, b.input_hash) and differs(a.sample_hash, b.sample_hash) as is_other_sample,
+        differs(a.target, b.target) and a.scorer_id = b.scorer_id as is_other_target,
+        differs(a.served_by, b.served_by) as is_other_model,
+        differs(a.model_id, b.model_id) as is_other_params,
+        differs(a.prompt, b.prompt) or differs(a.input_hash, b.input_hash) as is_other_prompt,
+        differs(a.response, b.response) or differs(a.tool_calls, b.tool_calls) as is_other_response,
+        differs(a.served_model, b.served_model) as is_other_served_model,
         a.scorer_id <> b.scorer_id as is_other_scorer
-    from graded_side(a_run, a_model, a_prompt, a_scorer, a_version) as a
-    full outer join graded_side(b_run, b_model, b_prompt, b_scorer, b_version) as b
+    from a
+    full outer join b
         on a.sample_id = b.sample_id
         and a.epoch = b.epoch
         and a.metric = b.metric
@@ -113,6 +123,7 @@ select
     changed.b_model,
     changed.a_prompt,
     changed.b_prompt,
+    changed.a_scorer,
     changed.b_scorer,
     changed.a_version,
     changed.b_version,

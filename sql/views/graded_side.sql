@@ -54,10 +54,13 @@ select
     grades.sample_hash,
     grades.input_hash,
     question_of(grades.messages, grades.sample) as question,
-    run_models.provider,
-    run_models.name as provider_model,
-    run_models.revision,
-    coalesce(run_models.endpoint, run_models.base_url) as place
+    concat_ws(
+        ' ',
+        run_models.provider,
+        run_models.name,
+        coalesce(run_models.revision, '-'),
+        coalesce(run_models.endpoint, run_models.base_url)
+    ) as served_by
 from grades
 inner join chosen
     on grades.task = chosen.task

@@ -4,8 +4,7 @@
 -- Source: board_rows; win rates by counting; trials and prices of the run that shows the entrant.
 create or replace view leaderboard as
 with placed as materialized (
-    select
-        board_rows.*
+    select board_rows.*
     from board_rows
 ),
 
@@ -102,7 +101,9 @@ select
     placed.mean_answered,
     placed.mean_worst,
     placed.mean_best,
-    case when placed.is_ranked and placed.n_ranked >= 2 then coalesce(win.n_wins, 0) / placed.n_samples end as win_rate,
+    case
+        when placed.is_ranked and placed.n_ranked >= 2 then coalesce(win.n_wins, 0) / placed.n_samples
+    end as win_rate,
     case
         when placed.is_ranked and placed.n_ranked >= 2 then coalesce(win.n_wins_split, 0) / placed.n_samples
     end as win_rate_split,

@@ -283,8 +283,9 @@ select
     case
         when corrected.n_shared = 0 then 'not comparable'
         when corrected.n_better + corrected.n_worse = 0 then 'tied'
-        when corrected.p_holm <= 0.05 and corrected.n_better > corrected.n_worse and corrected.gain > 0 then 'better'
-        when corrected.p_holm <= 0.05 and corrected.n_better < corrected.n_worse and corrected.gain < 0 then 'worse'
+        when corrected.p_holm > 0.05 then 'inconclusive'
+        when corrected.n_better > corrected.n_worse and corrected.gain > 0 then 'better'
+        when corrected.n_better < corrected.n_worse and corrected.gain < 0 then 'worse'
         else 'inconclusive'
     end as verdict,
     corrected.a_run_id,

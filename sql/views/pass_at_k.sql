@@ -12,7 +12,9 @@ with counted as (
         run_definitions.scorer,
         scores.metric,
         scores.sample_id,
-        case when scores.score is not null then coalesce(scores.extracted, cast(scores.is_pass as varchar)) end as vote,
+        case
+            when scores.score is not null then coalesce(scores.extracted, cast(scores.is_pass as varchar))
+        end as vote,
         counted_pass(
             scores.score,
             scores.is_pass,
@@ -117,7 +119,10 @@ asked as (
         unnest(
             list_sort(
                 list_distinct(
-                    list_filter([1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, most.n_most], lambda k: k <= most.n_most)
+                    list_filter(
+                        [1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, most.n_most],
+                        lambda k: k <= most.n_most
+                    )
                 )
             )
         ) as k

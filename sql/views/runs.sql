@@ -83,7 +83,10 @@ select
     trial_total.cache_read_tokens,
     trial_total.cache_write_tokens,
     trial_total.output_tokens,
-    case when trial_total.run_id is not null then coalesce(call_total.paid_usd, case when call_total.run_id is null then 0 end) end as paid_usd,
+    case
+        when call_total.run_id is not null then call_total.paid_usd
+        when trial_total.run_id is not null then 0
+    end as paid_usd,
     manifests.elapsed_s,
     manifests.started_at,
     manifests.ended_at,
