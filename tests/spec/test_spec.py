@@ -8,10 +8,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from gradetrail.errors import SpecError
 from gradetrail.spec import Spec, load_spec, spec_from
+from gradetrail.yaml_source import read_source
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -234,4 +234,4 @@ def test_a_loaded_spec_cannot_be_changed() -> None:
 @pytest.mark.parametrize("path", sorted(SPECS.glob("**/*.yaml")), ids=lambda path: path.name)
 def test_every_shipped_spec_loads_and_fits_the_json_schema(path: Path) -> None:
     assert isinstance(load_spec(path), Spec)
-    jsonschema.validate(yaml.safe_load(path.read_text()), SCHEMA)
+    jsonschema.validate(read_source(path).value, SCHEMA)
