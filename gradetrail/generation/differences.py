@@ -99,7 +99,8 @@ def _shown(value: Any, other: Any) -> str:
         return "none"
     text, against = (orjson.dumps(each, default=str).decode() for each in (value, other))
     if len(text) > MAX_VALUE:
-        same = next((n for n, pair in enumerate(zip(text, against, strict=False)) if len(set(pair)) > 1), 0)
+        pairs = enumerate(zip(text, against, strict=False))
+        same = next((n for n, (own, its) in pairs if own != its), min(len(text), len(against)))
         start = max(0, same - CONTEXT)
         text = f"{'…' if start else ''}{text[start:]}"
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

@@ -7,7 +7,7 @@ a run is pinned to the exact answers that it used; its manifest says `running` u
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,14 +65,14 @@ def generate(
         todo = outstanding(root, plan, options, now)
     check_models(plan, todo)
     if todo.is_nothing:
-        return _settled(root, plan, todo, progress)
+        return _settled(root, plan, todo, options, progress)
     store = Store(root)
     spec_id = spec_identity(plan.spec, plan, scorers)
     with contextlib.ExitStack() as stack:
         with store.planning(plan.plan_id):
             todo, writer = _begun(store, plan, todo, spec_id, options, now)
             if writer is None:
-                return _settled(root, plan, todo, progress)
+                return _settled(root, plan, todo, options, progress)
             stack.enter_context(writer)
             check_models(plan, todo)
             run_id = writer.run_id
@@ -143,7 +143,7 @@ def _begun(
         todo = found
 
 
-def _settled(root: Path, plan: Plan, todo: Outstanding, progress: Progress) -> Generated:
+def _settled(root: Path, plan: Plan, todo: Outstanding, options: Options, progress: Progress) -> Generated:
     """Say how the run ended that owes nothing; its manifest may not know, if its process was killed."""
     _count(progress, plan, todo)
     run_id, manifest = str(todo.run_id), dict(todo.manifest or {})
@@ -153,6 +153,8 @@ def _settled(root: Path, plan: Plan, todo: Outstanding, progress: Progress) -> G
         with contextlib.suppress(StoreError):
             if manifest["status"] == "complete":
                 _complete(Store(root), run_id)
+    if not set(options.tags) <= set(manifest.get("tags", [])):
+        _tag(Store(root), run_id, options.tags)
     reason = None if manifest["status"] == "complete" else manifest.get("aborted_reason")
     return Generated(run_id, False, manifest["status"], reason, progress, ())
 
@@ -164,6 +166,16 @@ def _complete(store: Store, run_id: str) -> None:
         if manifest["status"] != "complete":
             ended = {"status": "complete", "aborted_reason": None, "ended_at": datetime.now(UTC).isoformat()}
             store.write_manifest(run_id, manifest | ended)
+
+
+def _tag(store: Store, run_id: str, tags: Sequence[str]) -> None:
+    with store.writer(run_id):
+        manifest = store.manifest(run_id)
+        store.write_manifest(run_id, manifest | {"tags": _joined(manifest.get("tags", []), tags)})
+
+
+def _joined(old: Iterable[str], new: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys([*old, *new]))
 
 
 def _manifest(
@@ -188,14 +200,19 @@ def _manifest(
         return fresh
     models = {record["model"]: record for record in [*old["models"], *model_records(plan.entrants)]}
     kept = {key: old[key] for key in ("started_at", "elapsed_s", "refresh", "seed")}
-    tags = list(dict.fromkeys([*old.get("tags", []), *options.tags]))
+    prompts = {**old["prompts"], **fresh["prompts"]}
     extended = {
-        "models": list(models.values()),
-        "prompts": {**old["prompts"], **fresh["prompts"]},
+        "models": [models[name] for name in _joined(_displayed(plan), models) if name in models],
+        "prompts": {name: prompts[name] for name in _joined(plan.spec.prompts, prompts) if name in prompts},
+        "tags": _joined(old.get("tags", []), options.tags),
         "epochs": max(old["epochs"], fresh["epochs"]),
         "n_trials": max(old["n_trials"], fresh["n_trials"]),
     }
-    return {**fresh, **kept, **extended, "tags": tags}
+    return {**fresh, **kept, **extended}
+
+
+def _displayed(plan: Plan) -> list[str]:
+    return [model.display for model in plan.spec.models]
 
 
 def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
