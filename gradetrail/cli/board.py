@@ -128,7 +128,7 @@ def _lines(text: str) -> str:
 
 def changes(warehouse: Warehouse, query: str, params: dict[str, Any]) -> str:
     """Say how many trials changed in each way, and why: `strict: 3 fixed (scorer), 5,273 same`."""
-    con = warehouse.connection()
+    con = warehouse.connection("base")
     con.register("change_row", warehouse.arrow(query, params))
     rows = sql.run_file(con, "commands/changes").fetchall()
     con.unregister("change_row")

@@ -106,7 +106,7 @@ def _history(root: Path, plan: Plan) -> dict[tuple[str, str], Any]:
     pairs = sorted({(entrant.shape.provider, entrant.shape.model) for entrant in plan.entrants})
     asked = pa.table({"provider": [p for p, _ in pairs], "model": [m for _, m in pairs]})
     with Warehouse(root) as warehouse:
-        con = warehouse.connection()
+        con = warehouse.connection("base")
         con.register("asked_model", asked)
         rows = sql.run_file(con, "generation/token_history", {"task": plan.spec.name}).fetchall()
         con.unregister("asked_model")
@@ -178,7 +178,7 @@ def _nearest(root: Path, asked: Mapping[str, str]) -> tuple[str, str, str] | Non
     if not (root / "gradetrail.json").exists():
         return None
     with Warehouse(root) as warehouse:
-        row = sql.run_file(warehouse.connection(), "generation/nearest_requests", asked).fetchone()
+        row = sql.run_file(warehouse.connection("base"), "generation/nearest_requests", asked).fetchone()
     return None if row is None else (row[0], row[1], row[2])
 
 

@@ -74,7 +74,7 @@ class RunGrader:
         self, warehouse: Warehouse, spec: Spec, run_id: str, *, allow_unsafe_code: bool = False
     ) -> None:
         self.allow_unsafe_code = allow_unsafe_code
-        self.con: duckdb.DuckDBPyConnection = warehouse.connection()
+        self.con: duckdb.DuckDBPyConnection = warehouse.connection("macros", "base", "graded")
         self.spec, self.run_id = spec, run_id
         self.renderer = Renderer(spec, with_examples=False)
         self._samples: list[tuple[str, str | None, str]] | None = None

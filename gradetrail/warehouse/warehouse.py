@@ -90,10 +90,11 @@ class Warehouse:
     def connection(self, *names: str) -> duckdb.DuckDBPyConnection:
         """Give a cursor of its own, safe in another thread; it reads the live files and no others.
 
-        With names, only those views and macros (and what they read) are sure to be there, which is
-        faster than all of them.
+        With names of views and macros, or of layers of `sql/`, only those (and what they read) are
+        sure to be there, which is faster than all of them.
         """
-        return self._steadily(lambda: self._provided(" ".join(names)))
+        wanted = [stem for name in names for stem in (sql.names(name) if name in sql.LAYERS else (name,))]
+        return self._steadily(lambda: self._provided(" ".join(wanted)))
 
     def rows(self, text: str, params: Params = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Run one SELECT; give column names and rows, without polars or pyarrow."""
