@@ -1,4 +1,4 @@
-"""What decides a grade: one definition for each named scorer of a spec, its identity, and its check.
+"""What decides a grade: one definition for each named scorer of a spec, and its identity.
 
 Invariant: two definitions with equal `scorer_id` give equal grades to equal answers; the name and the
 policy for unanswered trials are not in it.
@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradetrail.errors import Fault
 from gradetrail.request import content_id
-from gradetrail.scorer_spec import Choice, CodeExec, Equality, ExtractRule, Includes, Regex, Scorer, Switch
+from gradetrail.scorer_spec import Choice, CodeExec, ExtractRule, Regex, Scorer, Switch
 from gradetrail.scoring.programs import program_columns
 from gradetrail.spec import Confidence, Spec
 
@@ -164,7 +163,8 @@ def _case_target(case: Scorer, *, has_choices: bool) -> str | list[str] | None:
     return case.target
 
 
-def _have_targets(scorer: Switch, *, has_choices: bool) -> bool:
+def have_targets(scorer: Switch, *, has_choices: bool) -> bool:
+    """Say whether any case of a switch has a target of its own."""
     return any(_case_target(case, has_choices=has_choices) is not None for case in scorer.cases.values())
 
 
@@ -209,74 +209,6 @@ def _branch(key: str) -> str:
     return "{% if case_key == " + json.dumps(key) + " %}"
 
 
-def check(definition: Definition, place: str) -> list[Fault]:
-    """Find what is wrong with a definition before any call; `place` is `file:line` of the scorer."""
-    return list(_faults(definition, place, f"scorers.{definition.name}"))
-
-
-def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
-    scorer = definition.scorer
-    yield from _chain_faults(
-        definition.extract, place, "extract" if scorer.extract is None else f"{field}.extract"
-    )
-    if isinstance(scorer, Regex):
-        pattern = (
-            re.sub(r"\{\{.*?\}\}", "0", scorer.pattern, flags=re.DOTALL)
-            if scorer.is_templated
-            else scorer.pattern
-        )
-        yield from _pattern_faults(pattern, scorer.flags, place, f"{field}.pattern")
-    if isinstance(scorer, Switch):
-        yield from _switch_faults(definition, scorer, place, field)
-    elif definition.needs_target and definition.target is None and not definition.has_choices:
-        yield Fault(
-            f"a {scorer.type} scorer needs a target", place, field, 'add `target: "{{ answer }}"` to the spec'
-        )
-    if isinstance(scorer, Choice) and not definition.has_choices:
-        yield Fault(
-            "a choice scorer needs options",
-            place,
-            field,
-            "add `choices: {from: ..., answer: ...}` to the spec",
-        )
-    if isinstance(scorer, Equality | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
-        yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize")
-    yield from _confidence_faults(definition.confidence, place)
-
-
-def _chain_faults(chain: Iterable[ExtractRule], place: str, field: str) -> Iterator[Fault]:
-    for number, rule in enumerate(chain):
-        here = f"{field}.{number}"
-        if rule.rule == "regex":
-            if rule.pattern is None:
-                yield Fault("a regex rule needs a pattern", place, here, "write `regex: 'A:\\s*(.+)'`")
-            else:
-                yield from _pattern_faults(rule.pattern, rule.flags, place, here)
-            if rule.pattern is not None and "{{" in rule.pattern:
-                yield Fault(
-                    "`extract` takes no templates",
-                    place,
-                    here,
-                    "compare with the target in the scorer instead",
-                )
-        elif rule.pattern is not None or rule.flags:
-            yield Fault(f"a {rule.rule} rule takes no pattern or flags", place, here)
-        if rule.path is not None and rule.rule != "json":
-            yield Fault(f"a {rule.rule} rule takes no path", place, here, "`path` belongs to `json`")
-
-
-def _pattern_faults(pattern: str, flags: Iterable[str], place: str, field: str) -> Iterator[Fault]:
-    try:
-        compiled(pattern, flags)
-    except (re.error, OverflowError, RecursionError) as error:
-        yield Fault(
-            f"not a regular expression: {error} in {pattern!r}",
-            place,
-            field,
-            "use the syntax of Python's `re`",
-        )
-
-
 def compiled(pattern: str, flags: Iterable[str]) -> re.Pattern[str]:
     """Compile in Python's meaning, with the flags that are named."""
     with warnings.catch_warnings():
@@ -290,42 +222,3 @@ def flag_bits(flags: Iterable[str]) -> int:
     for flag in flags:
         bits |= PATTERN_FLAGS[flag]
     return int(bits)
-
-
-def _switch_faults(definition: Definition, scorer: Switch, place: str, field: str) -> Iterator[Fault]:
-    if not scorer.cases:
-        yield Fault("a switch without cases", place, f"{field}.cases", "name a scorer for each value of `on`")
-    if isinstance(definition.target, list) and _have_targets(scorer, has_choices=definition.has_choices):
-        yield Fault(
-            "cases have targets of their own and the spec has a list of targets", place, f"{field}.cases",
-            "give either all of them one template or the spec the list for all",
-        )  # fmt: skip
-    if scorer.pass_threshold is not None:
-        yield Fault("a switch takes no pass_threshold", place, field, "give it to the cases")
-    for key, case in definition.cases().items():
-        if isinstance(case.scorer, Switch):
-            yield Fault(
-                "a switch inside a switch", place, f"{field}.cases.{key}", "put its cases beside the others"
-            )
-        elif isinstance(case.scorer, CodeExec):
-            yield Fault(
-                "code_exec cannot be a case of a switch", place, f"{field}.cases.{key}", "make it a scorer"
-            )
-        elif isinstance(case.scorer.target, list):
-            yield Fault(
-                "the target of a case is one template", place, f"{field}.cases.{key}.target",
-                "give a list of targets to the spec, for all cases",
-            )  # fmt: skip
-        else:
-            yield from _faults(case, place, f"{field}.cases.{key}")
-
-
-def _confidence_faults(rule: Confidence | None, place: str) -> Iterator[Fault]:
-    if rule is None:
-        return
-    if rule.from_ == "text" and rule.regex is None:
-        yield Fault("a confidence from text needs a regex", place, "confidence", "or say `from: provider`")
-    elif rule.from_ != "text" and rule.regex is not None:
-        yield Fault(f"a confidence from {rule.from_} takes no regex", place, "confidence.regex")
-    elif rule.regex is not None:
-        yield from _pattern_faults(rule.regex, (), place, "confidence.regex")

@@ -13,7 +13,8 @@ from gradetrail.scorer_spec import Choice, Switch
 from gradetrail.scoring.chain import extract
 from gradetrail.scoring.comparison import compare, has_target
 from gradetrail.scoring.confidence import add_stated_confidence, source_of
-from gradetrail.scoring.definition import Definition, check, columns, definitions
+from gradetrail.scoring.definition import Definition, columns, definitions
+from gradetrail.scoring.definition_check import check
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.tables import load_macros
 

@@ -7,7 +7,8 @@ create or replace macro may_be_near(key, targets, abs_tol, rel_tol) as
         list_transform(
             targets,
             lambda target: coalesce(
-                abs(try_cast(key as double) - try_cast(target as double))
+                not isfinite(try_cast(key as double) * try_cast(target as double))
+                or abs(try_cast(key as double) - try_cast(target as double))
                 <= greatest(abs_tol, rel_tol * abs(try_cast(target as double))) * 1.000001
                 + 1e-12 * (abs(try_cast(key as double)) + abs(try_cast(target as double))),
                 true

@@ -1,6 +1,6 @@
 """Grades answers that a test writes down, through the same function as the product."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +77,7 @@ def answer(text: str | None, target: str | Sequence[str] | None = None, **column
     return {**row, "text": text, "targets": targets, **columns}
 
 
-def connection(answers: Sequence[dict[str, Any]], threads: int | None = None) -> duckdb.DuckDBPyConnection:
+def connection(answers: Iterable[dict[str, Any]], threads: int | None = None) -> duckdb.DuckDBPyConnection:
     con = sql.connect(threads=threads)
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     con.execute(f"create temp table answer ({columns})")
@@ -95,7 +95,7 @@ def grades_of(con: duckdb.DuckDBPyConnection) -> list[Graded]:
 
 
 def graded(
-    scorer: Any, answers: Sequence[dict[str, Any]], *, threads: int | None = None, **blocks: Any
+    scorer: Any, answers: Iterable[dict[str, Any]], *, threads: int | None = None, **blocks: Any
 ) -> list[Graded]:
     con = connection(answers, threads)
     grade(con, definition(scorer, **blocks))

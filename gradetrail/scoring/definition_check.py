@@ -1,0 +1,126 @@
+"""Finds what is wrong with a scorer's definition before any call is made.
+
+Invariant: every fault is found at once, with its place in the spec and what to do about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from gradetrail.errors import Fault
+from gradetrail.scorer_spec import Choice, CodeExec, Equality, ExtractRule, Includes, Regex, Switch
+from gradetrail.scoring.definition import Definition, compiled, have_targets
+from gradetrail.spec import Confidence
+
+ORDERED_RULES = ("regex", "number", "boxed")
+"""Rules that can take the first of several."""
+
+
+def check(definition: Definition, place: str) -> list[Fault]:
+    """Find what is wrong with a definition before any call; `place` is `file:line` of the scorer."""
+    return list(_faults(definition, place, f"scorers.{definition.name}"))
+
+
+def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
+    scorer = definition.scorer
+    yield from _chain_faults(
+        definition.extract, place, "extract" if scorer.extract is None else f"{field}.extract"
+    )
+    if isinstance(scorer, Regex):
+        pattern = (
+            re.sub(r"\{\{.*?\}\}", "0", scorer.pattern, flags=re.DOTALL)
+            if scorer.is_templated
+            else scorer.pattern
+        )
+        yield from _pattern_faults(pattern, scorer.flags, place, f"{field}.pattern")
+    if isinstance(scorer, Switch):
+        yield from _switch_faults(definition, scorer, place, field)
+    elif definition.needs_target and definition.target is None and not definition.has_choices:
+        yield Fault(
+            f"`{scorer.type}` needs a target", place, field, 'add `target: "{{ answer }}"` to the spec'
+        )
+    if isinstance(scorer, Choice) and not definition.has_choices:
+        yield Fault(
+            "`choice` needs options",
+            place,
+            field,
+            "add `choices: {from: ..., answer: ...}` to the spec",
+        )
+    if isinstance(scorer, Equality | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
+        yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize")
+    yield from _confidence_faults(definition.confidence, place)
+
+
+def _chain_faults(chain: Iterable[ExtractRule], place: str, field: str) -> Iterator[Fault]:
+    for number, rule in enumerate(chain):
+        here = f"{field}.{number}"
+        if rule.rule == "regex":
+            if rule.pattern is None:
+                yield Fault("`regex` needs a pattern", place, here, "write `regex: 'A:\\s*(.+)'`")
+            else:
+                yield from _pattern_faults(rule.pattern, rule.flags, place, here)
+            if rule.pattern is not None and "{{" in rule.pattern:
+                yield Fault(
+                    "`extract` takes no templates",
+                    place,
+                    here,
+                    "compare with the target in the scorer instead",
+                )
+        elif rule.pattern is not None or rule.flags:
+            yield Fault(f"`{rule.rule}` takes no pattern or flags", place, here)
+        if rule.which == "first" and rule.rule not in ORDERED_RULES:
+            yield Fault(f"`{rule.rule}` takes no `which`", place, here)
+        if rule.path is not None and rule.rule != "json":
+            yield Fault(f"`{rule.rule}` takes no path", place, here, "`path` belongs to `json`")
+
+
+def _pattern_faults(pattern: str, flags: Iterable[str], place: str, field: str) -> Iterator[Fault]:
+    try:
+        compiled(pattern, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        yield Fault(
+            f"not a regular expression: {error} in {pattern!r}",
+            place,
+            field,
+            "use the syntax of Python's `re`",
+        )
+
+
+def _switch_faults(definition: Definition, scorer: Switch, place: str, field: str) -> Iterator[Fault]:
+    if not scorer.cases:
+        yield Fault("a switch without cases", place, f"{field}.cases", "name a scorer for each value of `on`")
+    if isinstance(definition.target, list) and have_targets(scorer, has_choices=definition.has_choices):
+        yield Fault(
+            "cases have targets of their own and the spec has a list of targets", place, f"{field}.cases",
+            "give either all of them one template or the spec the list for all",
+        )  # fmt: skip
+    if scorer.pass_threshold is not None:
+        yield Fault("a switch takes no pass_threshold", place, field, "give it to the cases")
+    for key, case in definition.cases().items():
+        if isinstance(case.scorer, Switch):
+            yield Fault(
+                "a switch inside a switch", place, f"{field}.cases.{key}", "put its cases beside the others"
+            )
+        elif isinstance(case.scorer, CodeExec):
+            yield Fault(
+                "code_exec cannot be a case of a switch", place, f"{field}.cases.{key}", "make it a scorer"
+            )
+        elif isinstance(case.scorer.target, list):
+            yield Fault(
+                "the target of a case is one template", place, f"{field}.cases.{key}.target",
+                "give a list of targets to the spec, for all cases",
+            )  # fmt: skip
+        else:
+            yield from _faults(case, place, f"{field}.cases.{key}")
+
+
+def _confidence_faults(rule: Confidence | None, place: str) -> Iterator[Fault]:
+    if rule is None:
+        return
+    if rule.from_ == "text" and rule.regex is None:
+        yield Fault("a confidence from text needs a regex", place, "confidence", "or say `from: provider`")
+    elif rule.from_ != "text" and rule.regex is not None:
+        yield Fault(f"a confidence from {rule.from_} takes no regex", place, "confidence.regex")
+    elif rule.regex is not None:
+        yield from _pattern_faults(rule.regex, (), place, "confidence.regex")

@@ -1,0 +1,69 @@
+import math
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from gradetrail.scoring.overlap import brevity_penalty, longest_common, words
+from tests.scoring.grading import graded_one
+
+CAT = "the cat sat on the mat"
+RUNNER = ("the runner won the race", "the runner crossed the finish line first")
+
+
+@pytest.mark.parametrize(
+    ("metric", "text", "target", "score"),
+    [
+        ("f1", "the cat sat", "a cat sat on the mat", 0.666667),
+        ("f1", "cat cat cat", "cat", 0.5),
+        ("f1", "cat", "cat cat cat", 0.5),
+        ("f1", *RUNNER, 0.5),
+        ("rouge_l", "the cat sat", CAT, 0.666667),
+        ("rouge_l", "a b c", "a b c d", 0.857143),
+        ("rouge_l", "c b a", "a b c d", 0.285714),
+        ("rouge_l", *RUNNER, 0.5),
+        ("bleu_add1", CAT, CAT, 1.0),
+        ("bleu_add1", "the the the the", CAT, 0.241178),
+        ("bleu_add1", "apple banana cherry date", CAT, 0.183256),
+        ("bleu_add1", *RUNNER, 0.258809),
+        ("bleu_add1", "apple", "orange", 0.840896),
+        ("bleu_add1", "the cat", "", 0.638943),
+        ("f1", "a", "", 0.0),
+        ("f1", "...", "!", 1.0),
+        ("rouge_l", "...", "!", 1.0),
+        ("rouge_l", "a", "!", 0.0),
+        ("bleu_add1", "...", "a", 0.0),
+    ],
+)
+def test_worked_values(metric: str, text: str, target: str, score: float) -> None:
+    assert graded_one(metric, text, target).score == pytest.approx(score, abs=5e-7)
+
+
+def test_the_best_of_several_targets_counts() -> None:
+    for metric in ("f1", "rouge_l", "bleu_add1"):
+        assert graded_one(metric, CAT, ["a dog", CAT, "x"]).score == pytest.approx(1)
+
+
+def test_words_are_runs_of_word_characters_of_any_script() -> None:
+    assert words("Don't stop\u2014it's 3.14") == ["don", "t", "stop", "it", "s", "3", "14"]
+    assert words("na\u00efve \u4e2d\u6587 \u0663") == ["na\u00efve", "\u4e2d\u6587", "\u0663"]
+
+
+def test_a_short_answer_pays_the_brevity_penalty() -> None:
+    assert brevity_penalty(5, 10) == pytest.approx(math.exp(-1))
+    assert brevity_penalty(10, 5) == 1
+    assert brevity_penalty(0, 5) == 0
+
+
+def test_the_longest_common_subsequence_need_not_be_together() -> None:
+    assert longest_common("abcd", "acd") == 3
+
+
+@given(st.text("abc", max_size=90), st.text("abcd", max_size=90))
+def test_the_bit_parallel_length_is_that_of_the_textbook_table(one: str, other: str) -> None:
+    row = [0] * (len(other) + 1)
+    for letter in one:
+        above = row[:]
+        for place, rival in enumerate(other, start=1):
+            row[place] = above[place - 1] + 1 if letter == rival else max(above[place], row[place - 1])
+    assert longest_common(one, other) == row[-1]
