@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.cli.output import FORMATS, Format, escaped, plain, say, show_rows, write, write_parquet
+from gradetrail.cli.output import (
+    FORMATS,
+    Format,
+    escaped,
+    plain,
+    say,
+    show_rows,
+    tell_damage,
+    write,
+    write_parquet,
+)
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -36,11 +46,13 @@ def print_board(root: Path, tasks: Sequence[str] | None, form: Format, output: P
     with Warehouse(root) as warehouse:
         if form is Format.parquet:
             write_parquet(warehouse.arrow(sql.text_of("commands/boards"), params), output)
-            return
-        if form not in (Format.table, Format.markdown):
+        elif form not in (Format.table, Format.markdown):
             show_rows(*warehouse.rows(sql.text_of("commands/boards"), params), form, output)
-            return
-        names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
+        else:
+            names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
+        tell_damage(warehouse)
+    if form not in (Format.table, Format.markdown):
+        return
     if not rows:
         say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {root}")
     blocks = [

@@ -11,7 +11,9 @@ import io
 import json
 import math
 import os
+import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -23,6 +25,8 @@ from gradetrail.errors import Fault, SelectionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from gradetrail.warehouse import Warehouse
 
 MAX_CELL = 60
 Row = Sequence[Any]
@@ -43,6 +47,8 @@ def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: P
     """Print rows to stdout, or write them to a file; Parquet here takes its types from the rows."""
     if form is not Format.parquet:
         write(FORMATS[form](names, rows), output)
+        if form is Format.table and not rows:
+            say("no rows")
         return
     import pyarrow as pa
 
@@ -58,6 +64,19 @@ def write_parquet(table: pa.Table, output: Path | None) -> None:
         fix = "redirect stdout or give --output FILE"
         raise SelectionError(Fault("Parquet is no text", "--format", fix=fix))
     write(parquet_bytes(table), output)
+
+
+def check_output(output: Path | None) -> None:
+    """Refuse a file that cannot be written, before any work is done for it; SelectionError."""
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        reason = "is a folder" if output.is_dir() else "its folder does not exist"
+        raise SelectionError(Fault(f"cannot write {output}: {reason}", "--output"))
+
+
+def tell_damage(warehouse: Warehouse) -> None:
+    """Name on stderr what had to be left out of a result."""
+    for fault in warehouse.damaged:
+        say(f"warning: left out, so the result is partial: {fault}")
 
 
 def write(data: str | bytes, output: Path | None) -> None:
@@ -122,11 +141,10 @@ def _compound(value: Any) -> Any:
 
 def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:
     def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |\n"
+        return "| " + " | ".join(re.sub(r"([\\|<*`])", r"\\\1", cell) for cell in cells) + " |\n"
 
-    numeric = _numeric(names, rows)
-    rule = "|" + "|".join(" ---: " if right else " --- " for right in numeric) + "|\n"
-    return line(names) + rule + "".join(line(shown(value) for value in row) for row in rows)
+    rule = "|" + "|".join(" ---: " if right else " --- " for right in _numeric(names, rows)) + "|\n"
+    return line(names) + rule + "".join(map(line, _cells(names, rows)))
 
 
 def _numeric(names: Sequence[str], rows: Sequence[Row]) -> list[bool]:
@@ -136,18 +154,41 @@ def _numeric(names: Sequence[str], rows: Sequence[Row]) -> list[bool]:
     ]
 
 
-def shown(value: Any) -> str:
+def _cells(names: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
+    """Give every value as one line for people; the numbers of a column have as many decimals."""
+    decimals = [max((_decimals(row[n]) for row in rows), default=0) for n in range(len(names))]
+    return [[shown(value, decimals[n]) for n, value in enumerate(row)] for row in rows]
+
+
+def _decimals(value: Any) -> int:
+    """Count the decimals that a number needs: at most 4, of money 6."""
+    if not isinstance(value, float | Decimal) or not math.isfinite(value) or _is_extreme(value):
+        return 0
+    return len(f"{value:.{6 if isinstance(value, Decimal) else 4}f}".rstrip("0").partition(".")[2])
+
+
+def _is_extreme(value: float | Decimal) -> bool:
+    return isinstance(value, float) and (abs(value) >= 1e6 or 0 < abs(value) < 5e-5)
+
+
+def _extreme(value: float | Decimal) -> str:
+    size = abs(value)
+    return f"{value:.3g}" if size < 1 else f"{value:,.0f}" if size < 1e15 else f"{value:g}"
+
+
+def shown(value: Any, decimals: int | None = None) -> str:
     """Give a value as one line for people: rounded, control characters escaped."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
+    if isinstance(value, float | Decimal):
+        if _is_extreme(value):
+            return _extreme(value)
+        text = f"{value:.{_decimals(value) if decimals is None else decimals}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    if isinstance(value, Decimal):
-        return f"{value:.6f}".rstrip("0").rstrip(".")
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, list | tuple | dict):
@@ -157,24 +198,34 @@ def shown(value: Any) -> str:
 
 def escaped(text: str) -> str:
     """Escape control and direction-changing characters, so that text cannot drive a terminal."""
-    return "".join(
-        char
-        if char.isprintable()
-        else {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, f"\\u{ord(char):04x}")
-        for char in text
+    return text if text.isprintable() else "".join(map(_escaped_char, text))
+
+
+def _escaped_char(char: str) -> str:
+    # spaces of all widths are harmless, and the joiner holds families of emoji together
+    if char.isprintable() or char == "\u200d" or unicodedata.category(char) == "Zs":
+        return char
+    code = ord(char)
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(
+        char, f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     )
 
 
 def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
     from rich.cells import cell_len, set_cell_size
 
-    cells = [[shown(value) for value in row] for row in rows]
+    cells = _cells(names, rows)
     widths = [
         min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
         for n, name in enumerate(names)
     ]
     widths = _fitted(widths, [cell_len(name) for name in names], _width())
     numeric = _numeric(names, rows)
+    if len(widths) < len(names):
+        say(f"{len(names) - len(widths)} more columns do not fit; `--format jsonl` has them all")
+
+    def line(texts: Sequence[str]) -> str:
+        return "  ".join(cell(text, n) for n, text in enumerate(texts[: len(widths)])).rstrip() + "\n"
 
     def cell(text: str, n: int) -> str:
         length = cell_len(text)
@@ -182,12 +233,7 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
             return set_cell_size(text, widths[n] - 1) + "…"
         return " " * (widths[n] - length) + text if numeric[n] else text + " " * (widths[n] - length)
 
-    lines = [
-        "  ".join(cell(name, n) for n, name in enumerate(names)),
-        "  ".join("─" * width for width in widths),
-        *("  ".join(cell(text, n) for n, text in enumerate(row)) for row in cells),
-    ]
-    return "".join(line.rstrip() + "\n" for line in lines)
+    return "".join([line(names), line(["─" * width for width in widths]), *map(line, cells)])
 
 
 def _width() -> int | None:
@@ -196,15 +242,22 @@ def _width() -> int | None:
 
 
 def _fitted(widths: list[int], least: Sequence[int], total: int | None) -> list[int]:
-    """Shrink the widest columns until the line fits; a header is kept whole where that is possible."""
+    """Shrink the widest columns until the line fits, then leave out the last ones.
+
+    A header is kept whole, or to its first twelve characters.
+    """
     if total is None:
         return widths
     fitted = list(widths)
     while sum(fitted) + 2 * (len(fitted) - 1) > total:
         widest = max(range(len(fitted)), key=lambda n: fitted[n] - min(least[n], 12))
-        if fitted[widest] <= min(least[widest], 12):
+        if fitted[widest] > min(least[widest], 12):
+            fitted[widest] -= 1
+        elif len(fitted) > 1:
+            # what was shrunk for their sake may be wide again
+            return _fitted(widths[: len(fitted) - 1], least, total)
+        else:
             break
-        fitted[widest] -= 1
     return fitted
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
-from gradetrail.cli.output import Format, say, show_rows, write_parquet
+from gradetrail.cli.output import Format, say, show_rows, tell_damage, write_parquet
 
 if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
@@ -43,6 +43,8 @@ def show(
     if print_sql:
         print(_definition(root, view))
         return
+    if task is not None:
+        _check_task(root, task)
     if view == "leaderboard" and run is None and form in (Format.table, Format.markdown) and limit is None:
         print_board(root, None if task is None else [task], form, output)
         return
@@ -101,6 +103,7 @@ def diff(
         if form in (Format.table, Format.markdown):
             names, rows = opened.rows(query, params)
             show_rows(*diff_columns(names, rows), form, output)
+            tell_damage(opened)
         else:
             _print(opened, query, params, form, output)
 
@@ -143,6 +146,16 @@ def _root(warehouse: Path | None) -> Path:
     return Path(warehouse or os.environ.get("GRADETRAIL_WAREHOUSE") or "warehouse")
 
 
+def _check_task(root: Path, task: str) -> None:
+    from gradetrail.errors import Fault, SelectionError, did_you_mean
+
+    with _open(root) as opened:
+        known = {str(manifest["task"]) for manifest in opened.manifests()}
+    if task not in known:
+        fix = did_you_mean(task, known) if known else "make a run with `gradetrail run`"
+        raise SelectionError(Fault(f"no run of task `{task}`", "--task", fix=fix))
+
+
 def _open(root: Path) -> Warehouse:
     from gradetrail.warehouse import Warehouse
 
@@ -154,6 +167,7 @@ def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, 
         write_parquet(opened.arrow(query, params), output)
     else:
         show_rows(*opened.rows(query, params), form, output)
+    tell_damage(opened)
 
 
 def _definition(root: Path, view: str) -> str:

@@ -37,7 +37,7 @@ from gradetrail.cli.options import (
     WhereOption,
     WorkersOption,
 )
-from gradetrail.cli.output import Format, say, show_rows
+from gradetrail.cli.output import Format, check_output, say, show_rows
 
 if TYPE_CHECKING:
     from gradetrail.pipeline import Invocation, Preview, Run
@@ -81,6 +81,7 @@ def run(
     from gradetrail.errors import VerdictError
 
     share = parse_share(allow_errors)
+    check_output(output)
     pipeline.check_conditions(fail_on or ())
     runs = _generate(
         specs,

@@ -119,8 +119,12 @@ def init(
                 fix="give another --folder",
             )
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in files:
-        shutil.copyfile(path, folder / path.name)
-        say(f"wrote {folder / path.name}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in files:
+            shutil.copyfile(path, folder / path.name)
+            say(f"wrote {folder / path.name}")
+    except OSError as error:
+        fault = Fault(f"cannot write there: {error.strerror}", str(folder), fix="give another --folder")
+        raise SelectionError(fault) from None
     say(f"try it: gradetrail run {folder / f'{template}.yaml'}")
