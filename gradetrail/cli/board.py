@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
+from gradetrail.cli.cells import escaped, plain
 from gradetrail.cli.output import (
     FORMATS,
     Format,
-    escaped,
-    plain,
     say,
     show_rows,
     tell_damage,

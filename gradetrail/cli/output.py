@@ -1,7 +1,7 @@
 """Prints rows: one function for every format, used by every command that shows a table.
 
-Invariant: control characters of model text never reach a terminal; NULL is empty in tables and CSV,
-null in JSON; numbers keep their exact value outside the `table` and `markdown` formats.
+Invariant: NULL is empty in tables and CSV, null in JSON; numbers keep their exact value outside the
+`table` and `markdown` formats.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from gradetrail.cli.cells import Row, cells_of, numeric_columns, plain
 from gradetrail.errors import Fault, SelectionError
 
 if TYPE_CHECKING:
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
 
 MAX_CELL = 60
-Row = Sequence[Any]
 
 
 class Format(StrEnum):
@@ -94,26 +90,6 @@ def write(data: str | bytes, output: Path | None) -> None:
         raise SelectionError(Fault(f"cannot write {output}: {error.strerror}", "--output")) from None
 
 
-def plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold, without losing anything."""
-    if isinstance(value, Decimal):
-        number = float(value)
-        return number if Decimal(repr(number)) == value else str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
-
-
 def _json(names: Sequence[str], rows: Sequence[Row]) -> str:
     records = [dict(zip(names, map(plain, row), strict=True)) for row in rows]
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
@@ -143,84 +119,20 @@ def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(re.sub(r"([\\|<*`])", r"\\\1", cell) for cell in cells) + " |\n"
 
-    rule = "|" + "|".join(" ---: " if right else " --- " for right in _numeric(names, rows)) + "|\n"
-    return line(names) + rule + "".join(map(line, _cells(names, rows)))
-
-
-def _numeric(names: Sequence[str], rows: Sequence[Row]) -> list[bool]:
-    return [
-        any(isinstance(row[n], int | float | Decimal) and not isinstance(row[n], bool) for row in rows)
-        for n in range(len(names))
-    ]
-
-
-def _cells(names: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
-    """Give every value as one line for people; the numbers of a column have as many decimals."""
-    decimals = [max((_decimals(row[n]) for row in rows), default=0) for n in range(len(names))]
-    return [[shown(value, decimals[n]) for n, value in enumerate(row)] for row in rows]
-
-
-def _decimals(value: Any) -> int:
-    """Count the decimals that a number needs: at most 4, of money 6."""
-    if not isinstance(value, float | Decimal) or not math.isfinite(value) or _is_extreme(value):
-        return 0
-    return len(f"{value:.{6 if isinstance(value, Decimal) else 4}f}".rstrip("0").partition(".")[2])
-
-
-def _is_extreme(value: float | Decimal) -> bool:
-    return isinstance(value, float) and (abs(value) >= 1e6 or 0 < abs(value) < 5e-5)
-
-
-def _extreme(value: float | Decimal) -> str:
-    size = abs(value)
-    return f"{value:.3g}" if size < 1 else f"{value:,.0f}" if size < 1e15 else f"{value:g}"
-
-
-def shown(value: Any, decimals: int | None = None) -> str:
-    """Give a value as one line for people: rounded, control characters escaped."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float | Decimal):
-        if _is_extreme(value):
-            return _extreme(value)
-        text = f"{value:.{_decimals(value) if decimals is None else decimals}f}"
-        return text.removeprefix("-") if float(text) == 0 else text
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    if isinstance(value, list | tuple | dict):
-        return escaped(json.dumps(plain(value), ensure_ascii=False))
-    return escaped(str(value))
-
-
-def escaped(text: str) -> str:
-    """Escape control and direction-changing characters, so that text cannot drive a terminal."""
-    return text if text.isprintable() else "".join(map(_escaped_char, text))
-
-
-def _escaped_char(char: str) -> str:
-    # spaces of all widths are harmless, and the joiner holds families of emoji together
-    if char.isprintable() or char == "\u200d" or unicodedata.category(char) == "Zs":
-        return char
-    code = ord(char)
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(
-        char, f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    )
+    rule = "|" + "|".join(" ---: " if right else " --- " for right in numeric_columns(names, rows)) + "|\n"
+    return line(names) + rule + "".join(map(line, cells_of(names, rows)))
 
 
 def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
     from rich.cells import cell_len, set_cell_size
 
-    cells = _cells(names, rows)
+    cells = cells_of(names, rows)
     widths = [
         min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
         for n, name in enumerate(names)
     ]
     widths = _fitted(widths, [cell_len(name) for name in names], _width())
-    numeric = _numeric(names, rows)
+    numeric = numeric_columns(names, rows)
     if len(widths) < len(names):
         say(f"{len(names) - len(widths)} more columns do not fit; `--format jsonl` has them all")
 
