@@ -290,7 +290,7 @@ class Renderer:
             for role, source in item.items()
         ]
         if self._examples:
-            messages = self._with_examples(templates, messages, row, sample_id)
+            messages = self._with_examples(templates, messages, row)
         if system is not None and not any(message["role"] == "system" for message in messages):
             messages.insert(0, {"role": "system", "content": render(system, values)})
         follow_ups = [render(source, values) for source in self.spec.prompts[prompt].turns[1:]]
@@ -301,7 +301,6 @@ class Renderer:
         templates: Sequence[Mapping[Any, str]],
         messages: list[dict[str, str]],
         row: Mapping[str, Any],
-        sample_id: str,
     ) -> list[dict[str, str]]:
         shot = self.spec.few_shot
         assert shot is not None

@@ -93,7 +93,7 @@ def test_neighbouring_long_integers_never_share_an_id(number: int) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "\ud800"])
 def test_what_json_cannot_hold_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="JSON|surrogate"):
+    with pytest.raises(ValueError, match=r"JSON|surrogate"):
         canonical_json({"x": value})
 
 
