@@ -145,8 +145,11 @@ def _version(
         return None
     spans = [scorer_id for scorer_id, _ in groupby(used)]
     if back >= len(spans):
-        reason = f"scorer `{scorer}` has {len(spans)} definition{'s' if len(spans) > 1 else ''}"
-        raise SelectionError(Fault(reason, "--scorer", fix=f"`{scorer}~{len(spans) - 1}` is the oldest"))
+        if len(spans) == 1:
+            fix = "change it in the spec and grade again: `gradetrail score SPEC`"
+            raise SelectionError(Fault(f"scorer `{scorer}` has 1 definition", "--scorer", fix=fix))
+        fix = f"`{scorer}~{len(spans) - 1}` is the oldest"
+        raise SelectionError(Fault(f"scorer `{scorer}` has {len(spans)} definitions", "--scorer", fix=fix))
     return _numbered(used).index(spans[-1 - back]) + 1
 
 
