@@ -81,7 +81,11 @@ def rebuilt(text: str, folder: Path) -> str:
         nonlocal printed
         kind, body = match[1], match[2]
         if kind == "console":
-            if all(line.removeprefix("$ ").startswith(NOT_RUN) for line in body.splitlines() if line.startswith("$ ")):
+            if all(
+                line.removeprefix("$ ").startswith(NOT_RUN)
+                for line in body.splitlines()
+                if line.startswith("$ ")
+            ):
                 return match[0]
             return "```console\n" + "".join(line + "\n" for line in console(body, folder)) + "```"
         if kind == "python":

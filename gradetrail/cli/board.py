@@ -75,6 +75,8 @@ def _block(names: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) ->
 
 def _says(name: str, place: int, rows: Sequence[Sequence[Any]]) -> bool:
     values = {row[place] for row in rows}
+    if name == "p50_ms":
+        return any(value is not None and value >= 1 for value in values)
     return bool(values - {None, 0}) and not (name == "prompt" and len(values) == 1)
 
 
@@ -175,6 +177,29 @@ def diff_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[l
     return [name.replace("b_target", "target") for name in shown], [
         [row[place[n]] for n in kept] for row in rows
     ]
+
+
+SCREEN = {
+    "runs": "run_id status mean n_trials n_answered n_failed n_pending n_hits paid_usd elapsed_s tags",
+    "wrong": "model prompt sample_id scorer outcome target extracted question response",
+    "errors": "model prompt sample_id epoch stage error_type message",
+    "truncations": "model prompt sample_id epoch scorer outcome question response",
+    "graded": "model prompt sample_id epoch scorer score outcome target extracted response",
+    "costs": "run_id model prompt role n_calls n_failed n_hits paid_usd saved_usd n_unknown unpriced_models",
+    "run_scores": "run_id scorer metric model prompt n mean stderr ci_low ci_high n_unanswered n_errors",
+    "pairwise": "task scorer a_model b_model n_shared difference ci_low ci_high n_better n_worse p_holm verdict",
+    "calibration": "task model prompt scorer n mean_confidence accuracy ece ece_mass brier auroc",
+}
+"""Columns of wide views that a table for people shows; every other format has them all."""
+
+
+def screen_columns(
+    view: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[list[str], list[list[Any]]]:
+    """Choose the columns of a view that fit a screen; those of a view that is not wide stay."""
+    wanted = [name for name in SCREEN.get(view, "").split() if name in names] or list(names)
+    places = [names.index(name) for name in wanted]
+    return wanted, [[row[place] for place in places] for row in rows]
 
 
 def task_report(root: Path, done: Run) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def show(
 ) -> None:
     """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
     from gradetrail import sql as sql_files
-    from gradetrail.cli.board import print_board
+    from gradetrail.cli.board import print_board, screen_columns
 
     root = _root(warehouse)
     if print_sql:
@@ -56,7 +56,10 @@ def show(
         if task is not None:
             conditions["task"] = task
         query = sql_files.select_from(view, conditions, limit)
-        _print(opened, query, conditions, form, output)
+        if form in (Format.table, Format.markdown):
+            show_rows(*screen_columns(view, *opened.rows(query, conditions)), form, output)
+        else:
+            _print(opened, query, conditions, form, output)
 
 
 def leaderboard(

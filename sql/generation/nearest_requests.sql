@@ -3,8 +3,7 @@
 -- NULL never; no row means that nothing like it was ever asked.
 -- Source: the stored tables responses and trials.
 with same_sample as (
-    select distinct
-        trials.request_key
+    select distinct trials.request_key
     from trials
     where trials.sample_id = $sample_id
 )

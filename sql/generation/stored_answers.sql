@@ -3,8 +3,7 @@
 -- Answers older than $not_before (UTC, NULL for no limit) are left out; NULL numbers were not reported.
 -- Source: counting only; ties of created_at go to the greater run_id, so that every machine agrees.
 with wanted as (
-    select distinct
-        planned.request_key
+    select distinct planned.request_key
     from planned
 ),
 

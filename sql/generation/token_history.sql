@@ -23,8 +23,7 @@ with used as (
 ),
 
 preferred as (
-    select
-        used.*
+    select used.*
     from used
     qualify used.is_of_task or not bool_or(used.is_of_task) over (
         partition by used.provider, used.model

@@ -39,7 +39,7 @@ select
         when old_score.is_pass and not coalesce(new_score.is_pass, false) then 'broken'
         when new_score.score > old_score.score then 'up'
         when new_score.score < old_score.score then 'down'
-        when new_score.outcome is distinct from old_score.outcome then 'outcome'
+        when (new_score.outcome is distinct from old_score.outcome) then 'outcome'
         else 'extraction'
     end as change
 from new_score
@@ -53,4 +53,9 @@ where
     old_score.score is distinct from new_score.score
     or old_score.outcome is distinct from new_score.outcome
     or old_score.extracted is distinct from new_score.extracted
-order by new_score.model asc, new_score.prompt asc, new_score.sample_id asc, new_score.epoch asc, new_score.metric asc
+order by
+    new_score.model asc,
+    new_score.prompt asc,
+    new_score.sample_id asc,
+    new_score.epoch asc,
+    new_score.metric asc
