@@ -79,7 +79,7 @@ def number_pattern(decimal: str) -> re.Pattern[str]:
     sign = rf"(?:(?<![{_WORD}\)\]\}}%.\u00b0+\u2212-])(?P<sign>{_SIGN})(?:{money})?)?"
     frac = r"\\[dtc]?frac"
     tex = (
-        rf"{frac} ?(?:\{{ ?(?P<up>-?[0-9]{{1,18}}) ?\}} ?\{{ ?(?P<down>[0-9]{{1,18}}) ?\}}"
+        rf"{frac}(?: ?\{{ ?(?P<up>-?[0-9]{{1,18}}) ?\}} ?\{{ ?(?P<down>[0-9]{{1,18}}) ?\}}"
         r"|(?P<up1>[0-9])(?P<down1>[0-9]))"
     )
     quotient = rf"(?P<over>[0-9]{{1,18}}) ?/ ?(?P<under>[0-9]{{1,18}})(?! ?/)(?!{bare}[0-9])"

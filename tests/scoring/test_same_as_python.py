@@ -158,6 +158,7 @@ def test_a_pattern_for_each_sample_is_re_search_too(pairs: list[tuple[str, str]]
 
 @settings(max_examples=80)
 @given(MANY_TEXTS, st.sampled_from(["first", "last"]), st.sampled_from([".", ","]))
+@example([r"\frac 22", r"-$\frac 22"], "last", ".")
 @example(
     [
         "-$5",
