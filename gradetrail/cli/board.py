@@ -187,7 +187,7 @@ SCREEN = {
     "graded": "model prompt sample_id epoch scorer score outcome target extracted response",
     "costs": "run_id model prompt role n_calls n_failed n_hits paid_usd saved_usd n_unknown unpriced_models",
     "run_scores": "run_id scorer metric model prompt n mean stderr ci_low ci_high n_unanswered n_errors",
-    "pairwise": "task scorer a_model b_model n_shared difference ci_low ci_high n_better n_worse p_holm verdict",
+    "pairwise": "scorer a_model b_model n_shared difference ci_low ci_high n_better n_worse p_holm verdict",
     "calibration": "task model prompt scorer n mean_confidence accuracy ece ece_mass brier auroc",
 }
 """Columns of wide views that a table for people shows; every other format has them all."""
