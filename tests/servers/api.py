@@ -117,6 +117,11 @@ class FakeApi:
         """Bodies of all requests, parsed, in order."""
         return [call.body for call in self.calls]
 
+    @property
+    def n_connected(self) -> int:
+        """Connections that are open now."""
+        return len(self._open)
+
     def script(self, *replies: Reply) -> None:
         """Answer the next requests with these replies, in order; then by default again."""
         self._script.extend(replies)
