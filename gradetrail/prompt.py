@@ -210,7 +210,13 @@ class Renderer:
 
     def _load_examples(self, spec: Spec) -> None:
         assert spec.few_shot is not None
-        samples = load_samples(spec.model_copy(update={"dataset": Dataset(path=spec.few_shot.path, id=None)}))
+        dataset = Dataset(path=spec.few_shot.path, id=None)
+        try:
+            samples = load_samples(spec.model_copy(update={"dataset": dataset}))
+        except DatasetError as error:
+            place = spec.where("few_shot", "path")
+            faults = [Fault(f"{f.where}: {f.message}", place, "few_shot.path", f.fix) for f in error.faults]
+            raise DatasetError(*faults) from None
         self.examples_id = samples.dataset_id
         ids = samples.selected.column("sample_id").to_pylist()
         rows = samples.selected.column("content").to_pylist()
