@@ -59,6 +59,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/.made
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.made
-	@echo "installing gradetrail with its development tools into $(VENV)" >&2
-	@$(PIP) --editable '.[dev,text]'
+	@echo "installing gradetrail with what its tests need into $(VENV)" >&2
+	@$(PIP) --editable '.[dev,text,ray]'
 	@touch $@ $(VENV)/.installed
