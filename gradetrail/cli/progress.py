@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gradetrail.cli.output import say
@@ -26,6 +27,8 @@ def summary(progress: Progress) -> str:
     if progress.retries:
         parts.append("retried " + ", ".join(f"{kind} {n:,}" for kind, n in sorted(progress.retries.items())))
     elapsed = progress.elapsed_s
+    if progress.cost_usd:
+        parts.append(f"${progress.cost_usd:.4f}")
     if progress.output_tokens and elapsed > 0:
         parts.append(f"{progress.output_tokens / elapsed:,.0f} tokens/s")
     if progress.limit:
@@ -46,7 +49,7 @@ def _duration(seconds: float) -> str:
 def shown_progress() -> Iterator[Callable[[Progress], None]]:
     """Give an observer for the engine, and clean the terminal up at the end."""
     if not sys.stderr.isatty():
-        yield _line_observer()
+        yield _telling_the_end(_line_observer(), say)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -64,7 +67,24 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
                 task, completed=progress.n_done, total=progress.n_requests, description=summary(progress)
             )
 
-        yield observe
+        yield _telling_the_end(observe, partial(bar.console.print, markup=False, highlight=False))
+
+
+def _telling_the_end(
+    observe: Callable[[Progress], None], tell: Callable[[str], None]
+) -> Callable[[Progress], None]:
+    """Also say, once, that no further call is started while some are still in flight."""
+    is_told = False
+
+    def observe_end(progress: Progress) -> None:
+        nonlocal is_told
+        if progress.stopping is not None and progress.n_in_flight and not is_told:
+            is_told = True
+            calls = "1 call" if progress.n_in_flight == 1 else f"{progress.n_in_flight:,} calls"
+            tell(f"{progress.stopping}: {calls} in flight may end first; Ctrl-C cuts them")
+        observe(progress)
+
+    return observe_end
 
 
 def _line_observer() -> Callable[[Progress], None]:

@@ -177,7 +177,7 @@ class Engine:
             if time.monotonic() - synced >= SYNC_EVERY_S:
                 await asyncio.to_thread(self.sink.sync)
                 synced = time.monotonic()
-            self.progress.limit = self.gate.limit
+            self.progress.limit, self.progress.n_in_flight = self.gate.limit, self.gate.in_flight
             self.progress.tell()
 
     async def _worker(self, work: Iterator[Work]) -> None:
@@ -343,4 +343,5 @@ class Engine:
         if not self._stopping:
             self._stopping = True
             self.ending.status, self.ending.reason = status, reason
+            self.progress.stopping = reason
         self.gate.shut()

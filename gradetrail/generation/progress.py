@@ -32,6 +32,9 @@ class Progress:
     """Spent by the command so far, as far as prices are known."""
     limit: int = 0
     """Calls that may be in flight now."""
+    n_in_flight: int = 0
+    stopping: str | None = None
+    """Why no further call is started; None as long as calls are."""
     started_at: float = field(default_factory=time.monotonic)
     observe: Callable[[Progress], None] | None = None
     """Called on the engine's thread about ten times a second."""
