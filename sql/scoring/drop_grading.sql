@@ -2,15 +2,15 @@
 -- No rows.
 -- Never NULL.
 -- Source: `grade` alone is kept.
-drop view if exists haystack;
-drop view if exists gradable;
-drop view if exists subject;
-drop table if exists found;
-drop table if exists piece;
-drop table if exists todo;
-drop table if exists verdict;
-drop table if exists wanted;
-drop table if exists percent_number;
-drop table if exists pattern;
-drop table if exists searched;
-drop table if exists patterned;
+drop view if exists temp.haystack;
+drop view if exists temp.gradable;
+drop view if exists temp.subject;
+drop table if exists temp.found;
+drop table if exists temp.piece;
+drop table if exists temp.todo;
+drop table if exists temp.verdict;
+drop table if exists temp.wanted;
+drop table if exists temp.percent_number;
+drop table if exists temp.pattern;
+drop table if exists temp.searched;
+drop table if exists temp.patterned;

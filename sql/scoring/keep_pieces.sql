@@ -2,5 +2,5 @@
 -- One row per row of `haystack`.
 -- text is NULL where it found nothing.
 -- Source: the table `found`, which is gone afterwards.
-drop table if exists piece;
+drop table if exists temp.piece;
 alter table found rename to piece;

@@ -247,8 +247,8 @@ def test_lower_case_is_pythons_for_every_character_but_the_final_sigma() -> None
         assert stripped == f"{character}x{character}".strip()
 
 
-@FEW
-@given(MANY_TEXTS, st.integers(min_value=1, max_value=5), st.randoms())
+@settings(max_examples=8)
+@given(st.lists(TEXTS, min_size=6, max_size=25), st.integers(min_value=3, max_value=9), st.randoms())
 def test_grades_do_not_depend_on_order_batches_or_threads(texts: list[str], size: int, random: Any) -> None:
     chain = [{"regex": r"(?<=A: )\d+"}, {"regex": r"A:\s*(\S+)"}, "boxed", "number"]
     scorer = definition("numeric", extract=chain)
