@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -105,14 +106,18 @@ def _csv(names: Sequence[str], rows: Sequence[Row]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     for row in rows:
-        writer.writerow("" if v is None else _compound(plain(v)) for v in row)
+        writer.writerow("" if v is None else _cell(v) for v in row)
     return out.getvalue()
 
 
-def _compound(value: Any) -> Any:
+def _cell(value: Any) -> Any:
+    """Give a value as a CSV cell: money with all its digits, lists and structs as JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    exact = plain(value)
+    return json.dumps(exact, ensure_ascii=False) if isinstance(exact, list | dict) else exact
 
 
 def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:

@@ -177,7 +177,8 @@ def _definition(root: Path, view: str) -> str:
     from gradetrail import sql as sql_files
     from gradetrail.errors import Fault, SelectionError, did_you_mean
 
-    for layer in sql_files.LAYERS:
+    # a view and the macro that it calls may have one name
+    for layer in sorted(sql_files.LAYERS, key=lambda layer: layer != "views"):
         if view in sql_files.names(layer):
             return sql_files.text_of(f"{layer}/{view}").rstrip()
     own = root / "sql" / f"{view}.sql"

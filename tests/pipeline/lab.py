@@ -75,11 +75,11 @@ class Lab:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def write(self, name: str = "spec.yaml", **parts: Any) -> Path:
+    def write(self, file: str = "spec.yaml", **parts: Any) -> Path:
         """Write a spec of one model of the fake server, unless the parts say otherwise."""
         if "models" not in parts:
             parts.setdefault("model", self.model())
-        path = self.folder / name
+        path = self.folder / file
         path.write_text(spec_text(**parts), encoding="utf-8")
         return path
 
