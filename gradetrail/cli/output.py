@@ -79,11 +79,15 @@ def tell_damage(warehouse: Warehouse) -> None:
 def write(data: str | bytes, output: Path | None) -> None:
     """Print text or bytes to stdout, or write them to a file; SelectionError if that cannot be."""
     if output is None:
-        if isinstance(data, bytes):
-            sys.stdout.buffer.write(data)
-        else:
-            sys.stdout.write(data)
-        sys.stdout.flush()
+        try:
+            if isinstance(data, bytes):
+                sys.stdout.buffer.write(data)
+            else:
+                sys.stdout.write(data)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # a reader such as `head` has seen enough, which is no error; nor is what Python flushes at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     try:
         output.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
-from gradetrail.cli.output import Format, say, show_rows, tell_damage, write_parquet
+from gradetrail.cli.output import Format, say, show_rows, tell_damage, write, write_parquet
 
 if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
@@ -41,7 +42,7 @@ def show(
 
     root = _root(warehouse)
     if print_sql:
-        print(_definition(root, view))
+        write(f"{_definition(root, view)}\n", None)
         return
     if task is not None:
         _check_task(root, task)
@@ -55,6 +56,7 @@ def show(
             conditions["run_id"] = opened.run_id(run)
         if task is not None:
             conditions["task"] = task
+        _check_columns(opened, view, conditions)
         query = sql_files.select_from(view, conditions, limit)
         if form in (Format.table, Format.markdown):
             show_rows(*screen_columns(view, *opened.rows(query, conditions)), form, output)
@@ -157,6 +159,20 @@ def _check_task(root: Path, task: str) -> None:
     if task not in known:
         fix = did_you_mean(task, known) if known else "make a run with `gradetrail run`"
         raise SelectionError(Fault(f"no run of task `{task}`", "--task", fix=fix))
+
+
+def _check_columns(opened: Warehouse, view: str, wanted: Iterable[str]) -> None:
+    from gradetrail import sql as sql_files
+    from gradetrail.errors import Fault, SelectionError
+
+    flags = {"run_id": "the run", "task": "--task"}
+    missing = [name for name in wanted if name not in opened.rows(sql_files.select_from(view, limit=0))[0]]
+    faults = [
+        Fault(f"view `{view}` has no column `{name}`", "show", fix=f"leave {flags[name]} out")
+        for name in missing
+    ]
+    if faults:
+        raise SelectionError(*faults)
 
 
 def _open(root: Path) -> Warehouse:

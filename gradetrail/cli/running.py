@@ -258,7 +258,7 @@ def score(
 def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
     flips = preview.flips
     kinds = Counter((flip["scorer"], flip["change"]) for flip in flips)
-    total = f"{preview.n_trials:,} trials of {preview.n_runs} runs"
+    total = f"{preview.n_trials:,} trials of {preview.n_runs:,} {'run' if preview.n_runs == 1 else 'runs'}"
     if not flips:
         say(f"no grade would change ({total})")
     for (scorer, change), n in sorted(kinds.items()):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradetrail.cli.options import FormatOption, WarehouseOption
-from gradetrail.cli.output import Format, say
+from gradetrail.cli.output import Format, say, write
 
 if TYPE_CHECKING:
     from gradetrail.pipeline import Run
@@ -86,7 +86,7 @@ def _ten_tasks(root: Path, done: Run, form: Format) -> None:
 
     report = task_report(root, done)
     if form is Format.json:
-        print(json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False))
+        write(json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n", None)
     else:
         print_board(root, [done.task], form)
     exit_for([done], root, 0.0, must_be_scored=False)

@@ -182,7 +182,7 @@ def test_show_sql_prints_the_file_behind_a_view_and_it_runs(done_once: Lab) -> N
     for view in views:
         done = gradetrail("show", view, "--sql")
         assert (done.code, done.err) == (0, ""), view
-        assert re.search(rf"\bview {view}\b", done.out), view
+        assert re.search(rf"\b(view|table) {view}\b", done.out), view
         assert done.out.startswith("-- ")
 
 

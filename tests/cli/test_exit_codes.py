@@ -1,0 +1,109 @@
+"""What the exit code of a command means, and that stdout is data and stderr is talk."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.command import gradetrail
+from tests.pipeline.lab import Lab, chat, question_of
+from tests.servers import Call, Reply
+
+
+def failing(*numbers: int) -> Any:
+    """Answer with 400 where the question is one of these."""
+
+    def answer(call: Call) -> Reply | None:
+        is_hit = any(f"What is {n}+{n}?" in question_of(call) for n in numbers)
+        return Reply(400, {"error": {"message": "no"}}) if is_hit else None
+
+    return answer
+
+
+def test_0_is_done(lab: Lab) -> None:
+    lab.write()
+    done = gradetrail("run", "spec.yaml")
+    assert (done.code, lab.api.n_calls) == (0, 6)
+    assert "error" not in done.err
+    assert gradetrail("show").code == gradetrail("generate", "spec.yaml").code == 0
+
+
+def test_1_is_a_verdict_of_no_and_the_board_is_printed_all_the_same(lab: Lab) -> None:
+    lab.write()
+    good = gradetrail("run", "spec.yaml", "--fail-on", "mean < 0.9", "--fail-on", "n_errors > 0")
+    assert good.code == 0
+    bad = gradetrail("run", "spec.yaml", "--fail-on", "mean <= 1")
+    assert bad.code == 1
+    assert "mean <= 1: numeric of openai_compatible/m1 / default has mean 1.0" in bad.err
+    assert bad.out == good.out
+
+
+def test_2_is_a_fault_of_the_spec(lab: Lab) -> None:
+    lab.write(prompt="{{ questio }}")
+    done = gradetrail("run", "spec.yaml")
+    assert (done.code, done.raw, lab.api.n_calls) == (2, b"", 0)
+
+
+@pytest.mark.parametrize(("allowed", "code"), [("5%", 3), ("0.33", 3), ("34%", 0), ("100%", 0)])
+def test_3_is_more_errors_than_are_allowed(lab: Lab, allowed: str, code: int) -> None:
+    lab.api.answer = failing(2, 5)
+    lab.write()
+    done = gradetrail("run", "spec.yaml", "--allow-errors", allowed)
+    assert done.code == code
+    assert ("2 of 6 trials ended in an error (33.3%)" in done.err) is (code == 3)
+    assert "sums: numeric" in done.out
+    generated = gradetrail("generate", "spec.yaml", "--allow-errors", allowed)
+    assert generated.code == code
+
+
+def test_what_a_filter_stops_or_the_window_is_too_small_for_is_no_error(lab: Lab) -> None:
+    def filtered(call: Call) -> Reply | None:
+        is_hit = "What is 2+2?" in question_of(call)
+        return Reply(400, {"error": {"message": "no", "code": "content_filter"}}) if is_hit else None
+
+    lab.api.answer = filtered
+    lab.write()
+    assert gradetrail("run", "spec.yaml", "--allow-errors", "0").code == 0
+
+
+def test_3_is_a_run_that_was_aborted_and_says_how_to_go_on(lab: Lab) -> None:
+    lab.api.answer = lambda call: Reply(401, {"error": {"message": "bad key"}})
+    lab.write(run={"concurrency": 1})
+    done = gradetrail("run", "spec.yaml")
+    assert (done.code, lab.api.n_calls) == (3, 5)
+    assert "aborted: 5 requests failed in the same way and none succeeded: HTTP 401: bad key" in done.err
+    assert f"go on with: gradetrail run {lab.row('select run_id from runs')['run_id']}" in done.err
+
+
+def test_3_is_a_result_with_nothing_in_it(lab: Lab) -> None:
+    lab.api.answer = lambda call: Reply(body=chat("I do not know."))
+    lab.write()
+    done = gradetrail("run", "spec.yaml")
+    assert done.code == 3
+    assert "nothing was scored" in done.err
+
+
+def test_stdout_is_one_document_and_all_talk_is_on_stderr(lab: Lab) -> None:
+    lab.data([{"id": f"s{n}", "question": f"{n}? [[gold=1]]", "target": "1"} for n in range(3)])
+    lab.api.script(Reply(500, {"error": {"message": "boom"}}))
+    lab.write(epochs=2, request={"temperature": 0})
+    done = gradetrail("run", "spec.yaml", "--format", "json")
+    assert [row["n"] for row in json.loads(done.raw)] == [6]
+    assert "retried server 1" in done.err
+    assert "warning: openai_compatible/m1: 2 epochs at temperature 0" in done.err
+    plan = gradetrail("plan", "spec.yaml", "--format", "json", "--show", "2")
+    assert [row["hits"] for row in json.loads(plan.raw)] == [6]
+    assert "[user] 0? [[gold=1]]" in plan.err
+    preview = gradetrail("score", "spec.yaml", "--preview", "--format", "json")
+    assert json.loads(preview.raw) == []
+    diff = gradetrail("diff", "latest", "latest", "--format", "json")
+    assert json.loads(diff.raw) == []
+
+
+def test_nothing_on_stdout_for_generate(lab: Lab) -> None:
+    lab.write()
+    done = gradetrail("generate", "spec.yaml")
+    assert (done.code, done.raw) == (0, b"")
+    assert "complete, 6/6 requests" in done.err
