@@ -1,7 +1,8 @@
 """Compares what an answer says with its target: one function for each type of scorer.
 
-Invariant: each makes the table `verdict`, with at most one row per answer, from the view `haystack`.
-An answer in which nothing gradable is found has no row there.
+Invariant: each makes the view `judged`, with at most one row per answer, from the view `haystack`. An
+answer in which nothing gradable is found has no row there. What SQL judges alone stays a view, so that
+a score is computed where it is written.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ NOT_BLANK = f"[^{SPACE}]"
 def compare(
     con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
 ) -> None:
-    """Make `verdict` from `haystack`; `allow_unsafe` runs programs even where no sandbox can be made."""
+    """Make `judged` from `haystack`; `allow_unsafe` runs programs even where no sandbox can be made."""
     scorer = definition.scorer
     if isinstance(scorer, CodeExec):
         compare_programs(con, scorer, allow_unsafe=allow_unsafe)
@@ -42,7 +43,7 @@ def compare(
         _compare_numbers(con, scorer)
     elif isinstance(scorer, Choice):
         find_letters(con, rule="letter", match_text=scorer.match_text)
-        sql.run_file(con, "scoring/verdict_choice")
+        sql.run_file(con, "scoring/judged_choice")
     elif isinstance(scorer, Regex):
         _compare_matches(con, scorer, process, has_target=has_target(definition))
     else:
@@ -65,6 +66,16 @@ def steps_of(scorer: Equality | Includes) -> tuple[str, ...]:
 
 def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) -> None:
     steps = steps_of(scorer)
+    is_every = isinstance(scorer, Includes) and scorer.all
+
+    def wanted(targets: list[str]) -> Wanted:
+        keys = [normalized(target, steps) for target in targets]
+        return Wanted(keys, n_needed=len(keys) if is_every else 1)
+
+    _write_wanted(con, wanted)
+    if isinstance(scorer, Equality) and steps == ("strip",):
+        sql.run_file(con, "scoring/judged_stripped")
+        return
     if set(steps) <= SQL_STEPS:
         params = {
             "is_lower": "lower" in steps,
@@ -75,11 +86,7 @@ def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) 
         sql.run_file(con, "scoring/found_normal", params)
     else:
         _normalize_in_python(con, steps)
-    _write_wanted(con, lambda targets: Wanted([normalized(target, steps) for target in targets]))
-    if isinstance(scorer, Includes):
-        sql.run_file(con, "scoring/verdict_includes", {"is_all": scorer.all})
-    else:
-        sql.run_file(con, "scoring/verdict_exact")
+    sql.run_file(con, f"scoring/{'judged_includes' if isinstance(scorer, Includes) else 'judged_exact'}")
 
 
 def _normalize_in_python(con: duckdb.DuckDBPyConnection, steps: Sequence[str]) -> None:
@@ -98,9 +105,11 @@ class Wanted:
     """A list of targets as answers are compared with it."""
 
     keys: list[str]
-    """Texts of which one is enough."""
+    """What an answer must equal or hold."""
+    n_needed: int = 1
+    """How many of the keys."""
     is_percent: bool = False
-    """Whether one is a number with a percent sign."""
+    """Whether a percent sign means something, so that an answer's is shown."""
     fault: str | None = None
     """Why nothing can be compared with it."""
 
@@ -112,6 +121,7 @@ def _write_wanted(con: duckdb.DuckDBPyConnection, read: Callable[[list[str]], Wa
     params = {
         "targets": lists,
         "keys": [item.keys for item in wanted],
+        "n_needed": [item.n_needed for item in wanted],
         "is_percents": [item.is_percent for item in wanted],
         "faults": [item.fault for item in wanted],
     }
@@ -130,6 +140,7 @@ def _score_overlap(con: duckdb.DuckDBPyConnection, metric: str) -> None:
                 verdicts.add(row, best_overlap(metric, text, targets))
         verdicts.write(con)
     sql.run_file(con, "scoring/verdict_sources")
+    sql.run_file(con, "scoring/judged_in_python")
 
 
 def _compare_numbers(con: duckdb.DuckDBPyConnection, scorer: Numeric) -> None:
@@ -139,9 +150,11 @@ def _compare_numbers(con: duckdb.DuckDBPyConnection, scorer: Numeric) -> None:
     tokens = [row[0] for row in sql.run_file(con, "scoring/percent_tokens").fetchall()] if is_fraction else []
     hundredths = [compared(text.rstrip("%"), is_percent=True, percent="fraction") for text in tokens]
     sql.run_file(con, "scoring/percent_numbers", {"texts": tokens, "keys": hundredths})
-    sql.run_file(con, "scoring/verdict_numeric", {"is_fraction": is_fraction})
+    sql.run_file(con, "scoring/judged_numeric")
     if scorer.abs_tol or scorer.rel_tol:
+        sql.run_file(con, "scoring/keep_judged")
         _forgive(con, scorer)
+        sql.run_file(con, "scoring/judged_in_python")
 
 
 def _forgive(con: duckdb.DuckDBPyConnection, scorer: Numeric) -> None:
@@ -164,7 +177,8 @@ def _wanted_numbers(targets: list[str], scorer: Numeric) -> Wanted:
             return Wanted([], fault=f"the target `{target[:100]}` holds no number")
         numbers.append(number)
     keys = [compared(n.text, is_percent=n.is_percent, percent=scorer.percent) for n in numbers]
-    return Wanted(keys, any(number.is_percent for number in numbers))
+    is_percent = scorer.percent == "fraction" or any(number.is_percent for number in numbers)
+    return Wanted(keys, is_percent=is_percent)
 
 
 def _compare_matches(
@@ -173,16 +187,18 @@ def _compare_matches(
     flags = flag_bits(scorer.flags)
     if scorer.is_templated:
         search_templated(con, flags, process)
-        sql.run_file(con, "scoring/verdict_searched")
+        sql.run_file(con, "scoring/judged_searched")
     elif not has_target:
         search_one(con, scorer.pattern, flags, process)
-        sql.run_file(con, "scoring/verdict_searched")
+        sql.run_file(con, "scoring/judged_searched")
     else:
         search = Search(scorer.pattern, flags, "first", "regex")
         translation = find_by_regex(con, search, process, is_compared=True)
         _write_wanted(con, lambda targets: Wanted([target.strip() for target in targets]))
-        sql.run_file(con, "scoring/verdict_regex")
+        sql.run_file(con, "scoring/judged_regex")
         if translation is not None and translation.group != translation.whole:
+            sql.run_file(con, "scoring/keep_judged")
             params = {"pattern": translation.pattern, "group": translation.whole}
             sql.run_file(con, "scoring/verdict_regex_whole", params)
-        sql.run_file(con, "scoring/verdict_search_faults")
+            sql.run_file(con, "scoring/judged_in_python")
+        sql.run_file(con, "scoring/noted_found")

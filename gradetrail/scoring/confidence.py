@@ -18,14 +18,21 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def source_of(rule: Confidence | None) -> str:
-    """Name the source that is read with the grades themselves; empty where another pass is needed."""
-    if rule is None:
-        return "provider"
-    return rule.from_ if rule.from_ in ("provider", "logprobs") else ""
+def add_confidence(con: duckdb.DuckDBPyConnection, rule: Confidence | None, process: RegexProcess) -> None:
+    """Put a confidence into `grade` where there is one; without a rule the provider's counts."""
+    source = "provider" if rule is None else rule.from_
+    if source == "votes":
+        sql.run_file(con, "scoring/confidence_votes")
+    elif rule is not None and source == "text":
+        sql.run_file(con, "scoring/subject")
+        sql.run_file(con, "scoring/gradable")
+        sql.run_file(con, "scoring/haystack")
+        _add_stated(con, rule, process)
+    else:
+        sql.run_file(con, "scoring/confidence_given", {"source": source})
 
 
-def add_stated_confidence(con: duckdb.DuckDBPyConnection, rule: Confidence, process: RegexProcess) -> None:
+def _add_stated(con: duckdb.DuckDBPyConnection, rule: Confidence, process: RegexProcess) -> None:
     """Put the last confidence that each text of `haystack` states into `grade`, divided by the scale."""
     assert rule.regex is not None
     find_by_regex(con, Search(rule.regex, re.MULTILINE, "last", "text"), process)

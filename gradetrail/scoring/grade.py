@@ -12,7 +12,7 @@ from gradetrail import sql
 from gradetrail.scorer_spec import Choice, Switch
 from gradetrail.scoring.chain import extract
 from gradetrail.scoring.comparison import compare, has_target
-from gradetrail.scoring.confidence import add_stated_confidence, source_of
+from gradetrail.scoring.confidence import add_confidence
 from gradetrail.scoring.definition import Definition, columns, definitions
 from gradetrail.scoring.definition_check import check
 from gradetrail.scoring.regex_process import RegexProcess
@@ -37,7 +37,7 @@ def grade(con: duckdb.DuckDBPyConnection, definition: Definition, *, allow_unsaf
     try:
         with RegexProcess() as process:
             _grade(con, definition, process, allow_unsafe=allow_unsafe_code)
-            _add_confidence(con, definition, process)
+            add_confidence(con, definition.confidence, process)
         sql.run_file(con, "scoring/cut_long_texts")
     finally:
         sql.run_file(con, "scoring/drop_grading")
@@ -57,8 +57,9 @@ def _grade(
         _grade_subject(con, case, process, allow_unsafe=allow_unsafe)
     sql.run_file(con, "scoring/set_cases", {"value": list(cases)})
     sql.run_file(con, "scoring/subject_without_case")
-    sql.run_file(con, "scoring/verdict_unknown_case")
-    _write_grades(con, definition)
+    sql.run_file(con, "scoring/no_notes")
+    sql.run_file(con, "scoring/noted_unknown_case")
+    sql.run_file(con, "scoring/grade_rest", {"needs_target": False})
 
 
 def _grade_subject(
@@ -66,6 +67,7 @@ def _grade_subject(
 ) -> None:
     """Grade the answers in `subject` and add them to `grade`."""
     sql.run_file(con, "scoring/gradable")
+    sql.run_file(con, "scoring/no_notes")
     if definition.extract:
         extract(con, definition.extract, process)
         reads_choices = isinstance(definition.scorer, Choice)
@@ -74,29 +76,9 @@ def _grade_subject(
         sql.run_file(con, "scoring/haystack")
     compare(con, definition, process, allow_unsafe=allow_unsafe)
     if definition.extract:
-        sql.run_file(con, "scoring/verdict_faults")
-    _write_grades(con, definition)
-
-
-def _write_grades(con: duckdb.DuckDBPyConnection, definition: Definition) -> None:
+        sql.run_file(con, "scoring/noted_pieces")
     scorer = definition.scorer
-    params = {
-        "source": source_of(definition.confidence),
-        "threshold": scorer.threshold,
-        "higher_is_better": scorer.higher_is_better,
-        "needs_target": has_target(definition) or definition.needs_target,
-    }
-    sql.run_file(con, "scoring/grade", params)
-
-
-def _add_confidence(con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess) -> None:
-    rule = definition.confidence
-    if rule is None:
-        return
-    if rule.from_ == "votes":
-        sql.run_file(con, "scoring/confidence_votes")
-    elif rule.from_ == "text":
-        sql.run_file(con, "scoring/subject")
-        sql.run_file(con, "scoring/gradable")
-        sql.run_file(con, "scoring/haystack")
-        add_stated_confidence(con, rule, process)
+    params = {"threshold": scorer.threshold, "higher_is_better": scorer.higher_is_better}
+    sql.run_file(con, "scoring/grade_judged", params)
+    needs_target = has_target(definition) or definition.needs_target
+    sql.run_file(con, "scoring/grade_rest", {"needs_target": needs_target})

@@ -53,7 +53,7 @@ def _checks_template(checks: tuple[str, ...]) -> str:
 
 
 def compare_programs(con: duckdb.DuckDBPyConnection, scorer: CodeExec, *, allow_unsafe: bool) -> None:
-    """Make `verdict` from `haystack`: run each answer's code and count the checks that hold."""
+    """Make `judged` from `haystack`: run each answer's code and count the checks that hold."""
     sandbox = find_sandbox(allow_unsafe)
     sql.run_file(con, "scoring/todo_programs")
     sql.run_file(con, "scoring/no_verdict")
@@ -66,6 +66,8 @@ def compare_programs(con: duckdb.DuckDBPyConnection, scorer: CodeExec, *, allow_
         for grade in run_code(scorer, rows, sandbox=sandbox):
             _add(verdicts, grade)
         verdicts.write(con)
+    sql.run_file(con, "scoring/noted_verdicts")
+    sql.run_file(con, "scoring/judged_in_python")
 
 
 def _add(verdicts: Verdicts, grade: CodeGrade) -> None:

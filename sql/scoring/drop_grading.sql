@@ -2,6 +2,7 @@
 -- No rows.
 -- Never NULL.
 -- Source: `grade` alone is kept.
+drop view if exists temp.judged;
 drop view if exists temp.haystack;
 drop view if exists temp.gradable;
 drop view if exists temp.subject;
@@ -9,6 +10,7 @@ drop table if exists temp.found;
 drop table if exists temp.piece;
 drop table if exists temp.todo;
 drop table if exists temp.verdict;
+drop table if exists temp.noted;
 drop table if exists temp.wanted;
 drop table if exists temp.percent_number;
 drop table if exists temp.pattern;

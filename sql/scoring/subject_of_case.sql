@@ -15,9 +15,6 @@ select
     case when len(answer.targets) > 0 then answer.targets end as targets,
     answer.choices,
     answer.pattern,
-    answer.switch,
-    answer.confidence,
-    answer.token_nll,
-    answer.token_count
+    answer.switch
 from answer
 where answer.switch = getvariable('grading_case')

@@ -2,7 +2,7 @@
 -- One row per text.
 -- score is 1 or 0, NULL with a fault; detail is the match, or the pattern that did not match.
 -- Source: the tables `searched` and `pattern`.
-create or replace temp table verdict as
+create or replace temp view judged as
 select
     searched.row,
     searched.is_match::integer::double as score,

@@ -2,7 +2,7 @@
 -- One row per row of `found` with a letter.
 -- score is 1 or 0, NULL with a fault. A target is a letter of the order shown, or else an option's text.
 -- Source: the table `found` and the view `subject`.
-create or replace temp table verdict as
+create or replace temp view judged as
 with judged as materialized (
     select
         found.row,

@@ -2,7 +2,7 @@
 -- One row per row of `found` with a number and a target.
 -- score is 1 or 0, NULL with a fault. The percent sign is shown where it means something.
 -- Source: the tables `found`, `wanted` and `percent_number`.
-create or replace temp table verdict as
+create or replace temp view judged as
 select
     found.row,
     case
@@ -16,8 +16,7 @@ select
             )::integer::double
     end as score,
     case
-        when ends_with(found.text, '%') and not $is_fraction and not wanted.is_percent
-            then rtrim(found.text, '%')
+        when ends_with(found.text, '%') and not wanted.is_percent then rtrim(found.text, '%')
         else found.text
     end as extracted,
     found.extracted_by,

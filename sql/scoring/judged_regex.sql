@@ -2,8 +2,8 @@
 -- One row per row of `found` with a text and a target.
 -- score is 1 or 0.
 -- Source: the tables `found` and `wanted`, whose keys are stripped.
-create or replace temp table verdict as
-with side as materialized (
+create or replace temp view judged as
+with side as (
     select
         found.row,
         found.targets,

@@ -1,8 +1,8 @@
 -- Whether the targets stand in each text after the same steps on both sides.
 -- One row per row of `found` with a text and a target.
 -- score is 1 or 0. extracted is what a rule found; NULL where the whole answer was searched.
--- Source: the tables `found` and `wanted`; $is_all asks for all of several targets. A blank key stands in nothing.
-create or replace temp table verdict as
+-- Source: the tables `found` and `wanted`; `wanted.n_needed` says how many. A blank key stands in nothing.
+create or replace temp view judged as
 with looked as materialized (
     select
         found.row,
@@ -10,6 +10,7 @@ with looked as materialized (
         case when found.extracted_by <> 'text' then found.extracted_by end as extracted_by,
         found.note,
         wanted.keys,
+        wanted.n_needed,
         keys_present(found.text, wanted.keys) as present
     from found
     inner join wanted on found.targets = wanted.targets
@@ -19,10 +20,7 @@ with looked as materialized (
 judged as materialized (
     select
         looked.*,
-        case
-            when $is_all then len(looked.present) = len(looked.keys)
-            else len(looked.present) > 0
-        end as is_right
+        len(looked.present) >= looked.n_needed as is_right
     from looked
 )
 

@@ -2,7 +2,7 @@
 -- One row per row of `found` with a text and a target.
 -- score is 1 or 0; a text of which nothing is left equals nothing.
 -- Source: the tables `found` and `wanted`.
-create or replace temp table verdict as
+create or replace temp view judged as
 select
     found.row,
     (found.text <> '' and list_contains(wanted.keys, found.text))::integer::double as score,
