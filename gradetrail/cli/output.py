@@ -150,6 +150,9 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
 
     def cell(text: str, n: int) -> str:
         length = cell_len(text)
+        if length > widths[n] and names[n].endswith("run_id"):
+            # its end names a run, its beginning does not
+            return "…" + text[1 - widths[n] :]
         if length > widths[n]:
             return set_cell_size(text, widths[n] - 1) + "…"
         return " " * (widths[n] - length) + text if numeric[n] else text + " " * (widths[n] - length)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -93,7 +94,8 @@ def run(
     for spec, done in runs:
         pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=unsafe_code)
     print_board(root, list(dict.fromkeys(done.task for _, done in runs)), form, output)
-    exit_for([done for _, done in runs], root, share, must_be_scored=True)
+    rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
+    exit_for([done for _, done in runs], root, share, must_be_scored=True, rest=rest)
     tripped = [fault for _, done in runs for fault in pipeline.tripped(root, done.run_id, fail_on or ())]
     if tripped:
         raise VerdictError(*tripped)
@@ -130,7 +132,9 @@ def generate(
         _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
         _knobs(max_cost, concurrency, executor, workers),
     )
-    exit_for([done for _, done in runs], pipeline.warehouse_root(warehouse), share, must_be_scored=False)
+    root = pipeline.warehouse_root(warehouse)
+    rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
+    exit_for([done for _, done in runs], root, share, must_be_scored=False, rest=rest)
 
 
 def _invocation(
@@ -197,12 +201,26 @@ def _generate(
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
 
 
-def exit_for(runs: Sequence[Run], root: Path, allow_errors: float, *, must_be_scored: bool) -> None:
-    """End with the exit code that the runs' states ask for."""
+def kept_flags(
+    models: Sequence[str] | None, prompts: Sequence[str] | None, epochs: int | None, max_cost: float | None
+) -> list[str]:
+    """Give the flags that a run does not remember, so that going on with it does no more than was asked."""
+    flags = [("--model", name) for name in models or ()] + [("--prompt", name) for name in prompts or ()]
+    flags += [("--epochs", str(epochs))] if epochs is not None else []
+    flags += [("--max-cost", f"{max_cost:g}")] if max_cost is not None else []
+    return [part for flag in flags for part in flag]
+
+
+def exit_for(
+    runs: Sequence[Run], root: Path, allow_errors: float, *, must_be_scored: bool, rest: Sequence[str] = ()
+) -> None:
+    """End with the exit code that the runs' states ask for; `rest` completes the command to go on with."""
     from gradetrail import pipeline
     from gradetrail.errors import Fault, InterruptError, UnusableError
 
-    again = f"gradetrail run {' '.join(done.run_id for done in runs)} --warehouse {root}"
+    again = shlex.join(
+        ["gradetrail", "run", *(done.run_id for done in runs), *rest, "--warehouse", str(root)]
+    )
     if any(done.status == "interrupted" for done in runs):
         raise InterruptError(Fault("interrupted; every answer received is kept", fix=f"go on with: {again}"))
     faults = []

@@ -55,9 +55,11 @@ def spec_with(lab: Lab, concurrency: int) -> None:
 
 
 def test_one_interrupt_lets_calls_in_flight_end_and_says_how_to_go_on(lab: Lab) -> None:
+    lab.warehouse_name = "my warehouse"
     spec_with(lab, concurrency=4)
+    lab.write("later.yaml", name="later")
     held = Held(lab, free=5, n_held=4, held=SLOW)
-    with started("run", "spec.yaml") as process:
+    with started("run", "spec.yaml", "later.yaml", "--epochs", "1", "--warehouse", "my warehouse") as process:
         assert held.all_wait.wait(WAIT_S)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=WAIT_S)
@@ -70,13 +72,17 @@ def test_one_interrupt_lets_calls_in_flight_end_and_says_how_to_go_on(lab: Lab) 
     states = lab.row("select status, n_answered, n_pending, n_failed from runs")
     assert states == {"status": "interrupted", "n_answered": 9, "n_pending": 11, "n_failed": 0}
     command = err.partition("go on with: ")[2].splitlines()[0]
-    assert command.startswith("gradetrail run ")
+    run_id = lab.row("select run_id from runs")["run_id"]
+    assert command == f"gradetrail run {run_id} later.yaml --epochs 1 --warehouse 'my warehouse'"
     lab.api.answer = None
     again = gradetrail(*shlex.split(command)[1:])
     assert again.code == 0, again.err
     assert lab.api.n_calls == 20
-    assert lab.row("select status, n_answered from runs") == {"status": "complete", "n_answered": 20}
-    assert lab.row("select n, mean from leaderboard") == {"n": 20, "mean": 1.0}
+    assert lab.rows("select task, status, n_answered from runs order by task") == [
+        {"task": "later", "status": "complete", "n_answered": 20},
+        {"task": "sums", "status": "complete", "n_answered": 20},
+    ]
+    assert lab.rows("select n, mean from leaderboard") == [{"n": 20, "mean": 1.0}] * 2
 
 
 def test_a_second_interrupt_cuts_the_calls_in_flight(lab: Lab) -> None:

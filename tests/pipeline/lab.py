@@ -58,10 +58,11 @@ class Lab:
 
     folder: Path
     api: FakeApi
+    warehouse_name: str = "warehouse"
 
     @property
     def warehouse(self) -> Path:
-        return self.folder / "warehouse"
+        return self.folder / self.warehouse_name
 
     def model(self, provider: str = "openai_compatible", name: str = "m1", **options: Any) -> Row:
         """Give a model of the fake server."""
