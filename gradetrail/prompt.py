@@ -99,7 +99,9 @@ def syntax_fault(source: str, where: str, field: str) -> Fault | None:
     try:
         _compiled(source)
     except TemplateSyntaxError as error:
-        return Fault(f"template: {error.message} (template line {error.lineno})", where, field)
+        unknown = re.match(r"No filter named '([^']+)'", error.message or "")
+        fix = did_you_mean(unknown[1], environment().filters) if unknown else ""
+        return Fault(f"template: {error.message} (template line {error.lineno})", where, field, fix)
     except TemplateError as error:
         return Fault(f"template: {error}", where, field)
     return None

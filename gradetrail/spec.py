@@ -317,7 +317,8 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
         if model.provider not in PROVIDERS or not model.name:
             yield Fault(
                 f"unknown model `{model.model}`", field=f"{field}.model",
-                fix=f"write provider/name; providers: {', '.join(PROVIDERS)}",
+                fix=f"write provider/name; providers: {', '.join(PROVIDERS)}; "
+                "for vLLM, Ollama or OpenRouter openai_compatible/NAME and `base_url:`",
             )  # fmt: skip
             continue
         if any(ord(char) < 32 for char in model.display):
@@ -336,7 +337,7 @@ def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
     needs = {"openai_compatible": ("base_url",), "http": ("base_url", "reply"), "python": ("path",)}
     for name in needs.get(model.provider, ()):
         if getattr(model, name) is None:
-            yield Fault(f"a {model.provider} model needs `{name}`", field=field, fix=f"add `{name}:`")
+            yield Fault(f"`{model.provider}` needs `{name}`", field=field, fix=f"add `{name}:`")
     if model.provider == "replay" and (model.answers is None) == (model.field is None):
         yield Fault("a replay model needs `answers` (a file) or `field` (a path in the sample)", field=field)
     if model.provider == "anthropic" and "max_tokens" not in spec.params(model):

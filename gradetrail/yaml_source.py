@@ -62,7 +62,9 @@ class Source:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._faults.append(Fault("a key must be plain text", f"{self.path}:{line}"))
+                braces = isinstance(key_node, yaml.MappingNode)
+                fix = 'put a template in quotes: "{{ ... }}"' if braces else ""
+                self._faults.append(Fault("a key must be plain text", f"{self.path}:{line}", fix=fix))
                 continue
             key = str(key_node.value)
             here = (*place, key)

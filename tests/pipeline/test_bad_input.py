@@ -113,6 +113,9 @@ TEMPLATES = {
         "scorer `numeric`: 'targt' is undefined", "and 5 more", spec={"target": "{{ targt }}"}
     ),
     "syntax": case("spec.yaml:4: prompts.default: template:", spec={"prompt": "{{ question"}),
+    "a filter that is none": case(
+        "No filter named 'uppr'", "did you mean `upper`?", spec={"prompt": "{{ question | uppr }}"}
+    ),
     "a way out of the sandbox": case(
         "not allowed in a template", spec={"prompt": "{{ question.__class__ }}"}
     ),
@@ -142,6 +145,14 @@ SPECS = {
         "models.0.model: unknown model `opnai/x`", "anthropic, http, mock", spec={"model": "opnai/x"}
     ),
     "no prefix": case("unknown model `gpt-5`", "provider/name", spec={"model": "gpt-5"}),
+    "the name of a server": case(
+        "unknown model `vllm/x`", "openai_compatible/NAME and `base_url:`", spec={"model": "vllm/x"}
+    ),
+    "a server without an address": case(
+        "models.0: `openai_compatible` needs `base_url`",
+        "add `base_url:`",
+        spec={"model": "openai_compatible/x"},
+    ),
     "no scorer": case("`scorers` is missing", "add `scorer:`", spec={"scorer": None}),
     "an unknown scorer": case(
         "unknown scorer type `numerik`", "did you mean `numeric`?", spec={"scorer": "numerik"}
@@ -387,6 +398,8 @@ READING = [
     (("show", "graded", "nope"), ("no run `nope`", "-sums-")),
     (("show", "graded", "latest~3"), ("task `sums` has 1 run",)),
     (("show", "--task", "zz"), ("--task: no run of task `zz`", "known: sums")),
+    (("show", "pairwise", "latest"), ("view `pairwise` has no column `run_id`", "leave the run out")),
+    (("show", "prices", "--task", "sums"), ("view `prices` has no column `task`", "leave --task out")),
     (("show", "graded", "--task", "zz"), ("--task: no run of task `zz`",)),
     (("leaderboard", "--task", "sum"), ("did you mean `sums`?",)),
     (("show", "runs", "--output", "nope/x"), ("--output: cannot write nope/x",)),

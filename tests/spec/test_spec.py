@@ -195,6 +195,10 @@ def test_yaml_words_stay_text() -> None:
         ("", "mapping"),
         ("name: a\n\tb: 1\n", "not valid YAML"),
         ("name: \x00\n", "not valid YAML"),
+        (
+            "name: a\nprompt: {{ question }}\n",
+            r"yaml:2: a key must be plain text\n    fix: put a template in quotes",
+        ),
     ],
 )
 def test_what_is_no_spec_says_so_with_a_line(tmp_path: Path, text: str, words: str) -> None:
