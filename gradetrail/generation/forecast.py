@@ -145,7 +145,8 @@ def why(root: Path, plan: Plan, todo: Outstanding, count: int) -> list[str]:
     """Say of the first requests without an answer what the nearest stored request had otherwise."""
     import pyarrow.compute as pc
 
-    pending = with_status(todo.trials, "pending").filter(pc.field("is_first_of_key")).slice(0, count)
+    every = with_status(todo.trials, "pending").filter(pc.field("is_first_of_key"))
+    pending = every.slice(0, count)
     if pending.num_rows == 0:
         return ["every trial has an answer"]
     scripts = Scripts(plan)
@@ -159,6 +160,7 @@ def why(root: Path, plan: Plan, todo: Outstanding, count: int) -> list[str]:
             "provider": shape.provider,
             "model": shape.model,
             "sample_id": row["sample_id"],
+            "epoch": row["epoch"],
         }
         nearest = _nearest(root, asked)
         if nearest is None:
@@ -171,10 +173,12 @@ def why(root: Path, plan: Plan, todo: Outstanding, count: int) -> list[str]:
         ]
         reason = "; ".join(differences) or "equal, but older than --max-age or before --refresh"
         lines.append(f"{place}: nearest stored in {run_id}: {reason}")
+    if every.num_rows > count:
+        lines.append(f"and {every.num_rows - count:,} more")
     return lines
 
 
-def _nearest(root: Path, asked: Mapping[str, str]) -> tuple[str, str, str] | None:
+def _nearest(root: Path, asked: Mapping[str, Any]) -> tuple[str, str, str] | None:
     if not (root / "gradetrail.json").exists():
         return None
     with Warehouse(root) as warehouse:

@@ -1,11 +1,14 @@
 -- The stored request that comes nearest to one that has no answer.
--- At most one row: the same messages first, then the same sample, then the same model; the newest of those.
+-- At most one row: the same messages first, then the same sample, model and epoch; the newest of those.
 -- NULL never; no row means that nothing like it was ever asked.
 -- Source: the stored tables responses and trials.
 with same_sample as (
-    select distinct trials.request_key
+    select
+        trials.request_key,
+        bool_or(trials.epoch = $epoch) as is_same_epoch
     from trials
     where trials.sample_id = $sample_id
+    group by trials.request_key
 )
 
 select
@@ -23,6 +26,7 @@ order by
     responses.messages = $messages desc,
     same_sample.request_key is not null desc,
     (responses.provider = $provider and responses.model = $model) desc,
+    same_sample.is_same_epoch desc nulls last,
     responses.created_at desc,
     responses.run_id desc,
     responses.response_id asc

@@ -11,6 +11,7 @@ import pytest
 from gradetrail import pipeline
 from gradetrail.errors import ResumeError, SelectionError
 from gradetrail.warehouse import Warehouse
+from tests.cli.command import gradetrail
 from tests.pipeline.lab import SIX, Lab, chat
 from tests.servers import Reply
 
@@ -65,6 +66,16 @@ def changed(lab: Lab, **parts: Any) -> tuple[pipeline.Run, int]:
     before = lab.api.n_calls
     run = lab.run(lab.spec(**parts))
     return run, lab.api.n_calls - before
+
+
+def test_why_compares_with_the_stored_answer_of_the_same_epoch_and_counts_the_rest(lab: Lab) -> None:
+    lab.run(lab.spec(epochs=2))
+    lab.write(epochs=2, prompt="Think. {{ question }}")
+    told = gradetrail("plan", "spec.yaml", "--why", "--show", "0").err.splitlines()
+    reasons = [line for line in told if "nearest stored" in line]
+    assert len(reasons) == 5
+    assert not any("epoch 1 ->" in line or "epoch 2 ->" in line for line in reasons)
+    assert told[-1] == "and 7 more"
 
 
 def test_a_changed_row_makes_a_new_run_that_names_the_field_and_keeps_what_fits(lab: Lab) -> None:
