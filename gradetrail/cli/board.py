@@ -76,7 +76,7 @@ def _block(names: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) ->
 def _says(name: str, place: int, rows: Sequence[Sequence[Any]]) -> bool:
     values = {row[place] for row in rows}
     if name == "p50_ms":
-        return any(value is not None and value >= 1 for value in values)
+        return any(value is not None and value > 1 for value in values)
     return bool(values - {None, 0}) and not (name == "prompt" and len(values) == 1)
 
 
@@ -188,6 +188,7 @@ SCREEN = {
     "costs": "run_id model prompt role n_calls n_failed n_hits paid_usd saved_usd n_unknown unpriced_models",
     "run_scores": "run_id scorer metric model prompt n mean stderr ci_low ci_high n_unanswered n_errors",
     "pairwise": "scorer a_model b_model n_shared difference ci_low ci_high n_better n_worse p_holm verdict",
+    "category_scores": "run_id scorer metric model prompt category n n_pass mean ci_low ci_high n_unanswered",
     "calibration": "task model prompt scorer n mean_confidence accuracy ece ece_mass brier auroc",
 }
 """Columns of wide views that a table for people shows; every other format has them all."""

@@ -25,7 +25,7 @@ select
     leaderboard.win_rate,
     leaderboard.cost_usd,
     leaderboard.output_tokens,
-    leaderboard.latency_p50_ms as p50_ms,
+    round(leaderboard.latency_p50_ms)::bigint as p50_ms,
     leaderboard.reason
 from leaderboard
 where $tasks::varchar[] is null or list_contains($tasks::varchar[], leaderboard.task)
