@@ -33,7 +33,7 @@ from gradetrail.generation.records import (
     response_row,
     used_tokens,
 )
-from gradetrail.generation.retry import RETRIED, SHARED, Retry
+from gradetrail.generation.retry import RETRIED, SHARED, TOO_MUCH, Retry
 from gradetrail.generation.work import Turn, Work
 from gradetrail.providers.response import Response, repaired, with_repaired_text
 from gradetrail.spec import RunKnobs
@@ -128,7 +128,7 @@ class Engine:
             self.stop("aborted", f"max_cost_usd of ${self.budget.max_usd} is reached already")
         workers = [
             asyncio.create_task(self._worker(work))
-            for _ in range(min(self.gate.ceiling, max(1, self.progress.n_requests)))
+            for _ in range(min(self.knobs.concurrency, self.gate.ceiling, max(1, self.progress.n_requests)))
         ]
         working, ticker = asyncio.gather(*workers), asyncio.create_task(self._tick())
         remove = self._on_interrupt(workers)
@@ -255,7 +255,7 @@ class Engine:
         gate, progress, shape = self.gate, self.progress, turn.request.shape
         while await gate.enter():
             started_at = datetime.now(UTC)
-            started = time.perf_counter()
+            started = time.monotonic()
             try:
                 response = await work.provider.complete(turn.request, self.knobs.timeout_s)
             except ProviderError as error:
@@ -270,7 +270,7 @@ class Engine:
                 gate.leave()
                 raise
             else:
-                latency_ms = (time.perf_counter() - started) * 1000
+                latency_ms = (time.monotonic() - started) * 1000
                 gate.leave(used_tokens(response))
                 gate.succeed()
                 self._watch.reach(shape)
@@ -283,25 +283,26 @@ class Engine:
                 self._note(calls[-1], "success")
                 return Asked(response, calls[-1])
             gate.leave()
-            latency_ms = (time.perf_counter() - started) * 1000
+            latency_ms = (time.monotonic() - started) * 1000
             row = call_row(self.run_id, turn, len(calls) + 1, started_at, latency_ms)
             calls.append(row | of_failure(failure))
             progress.n_calls += 1
             if failure.http_status is not None:
                 self._watch.reach(shape)
-            if failure.error_type in ("rate_limit", "overloaded"):
-                gate.halve()
             if retry is None:
                 retry = Retry(self.knobs.max_retries, self.knobs.retry_for_s, self._random)
             wait = retry.wait_s(failure, time.monotonic(), is_reached=self._watch.is_reached(shape))
+            if failure.error_type in SHARED:
+                gate.back_off(
+                    started, wait or 0.0,
+                    is_stated=failure.retry_after_s is not None, is_too_much=failure.error_type in TOO_MUCH,
+                )  # fmt: skip
             if wait is None:
                 self._note(calls[-1], "retries_exhausted" if failure.error_type in RETRIED else "fatal_error")
                 return failure
             self._note(calls[-1], "retrying")
             progress.retries[failure.error_type] += 1
-            if failure.error_type in SHARED:
-                gate.pause(wait)
-            else:
+            if failure.error_type not in SHARED:
                 await gate.sleep(wait)
         return None
 

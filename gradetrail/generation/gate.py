@@ -2,7 +2,8 @@
 
 Invariant: at most `limit` calls are in flight, none starts before `paused_until`, and no minute sees
 more than `requests_per_minute` starts or, by what calls have used so far, `tokens_per_minute`.
-The limit halves when the server says that it is too much, and grows back.
+The limit halves when the server says that it is too much, grows back at once to what the server took
+then, and from time to time by one more.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections import deque
 
 SLOW_START_LIMIT = 8
 """Calls in flight at first, where the server is a vendor's: it doubles with each round of successes."""
-HALVE_EVERY_S = 1.0
-"""A storm of refusals within so many seconds is one signal."""
+PROBE_AFTER_S = 10.0
+"""Time without a refusal after which one call more is tried than the server took at the last."""
 
 
 class Gate:
@@ -39,7 +40,9 @@ class Gate:
         self._next_start = 0.0
         self._tokens = _TokenBucket(tokens_per_minute) if tokens_per_minute else None
         self._successes = 0
-        self._halved_at = float("-inf")
+        self._taken = concurrency
+        """Calls in flight that the server took when it refused others last."""
+        self._backed_off_at = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._sleeping: set[asyncio.Future[None]] = set()
         self._is_shut = False
@@ -110,24 +113,37 @@ class Gate:
         """Let no call start for so long."""
         self.paused_until = max(self.paused_until, time.monotonic() + seconds)
 
-    def halve(self) -> None:
-        """Halve the limit, at most once a second: one storm is one signal."""
-        now = time.monotonic()
-        if now - self._halved_at >= HALVE_EVERY_S:
-            self.limit = max(1, self.limit // 2)
-            self._halved_at = now
+    def back_off(self, started: float, wait_s: float, *, is_stated: bool, is_too_much: bool) -> None:
+        """Pause after a fault that all share, and halve the limit where the server says `too much`.
+
+        One storm is one signal: of a call that had `started` (monotonic seconds) before the last
+        signal, only a wait that the server stated counts. Called after `leave`.
+        """
+        is_new = started > self._backed_off_at
+        if is_new or is_stated:
+            self.pause(wait_s)
+        if is_new:
+            self._backed_off_at = time.monotonic()
             self._successes = 0
-            self._is_starting = False
+            if is_too_much:
+                self._is_starting = False
+                self._taken, self.limit = self.limit, max(1, self.limit // 2)
+        if is_too_much:
+            # refusals come faster than answers: what is in flight when they are over, the server took
+            self._taken = max(self.limit, min(self._taken, self.in_flight))
 
     def succeed(self) -> None:
-        """Let the limit grow: by one each success at the start, later by one each round of successes."""
+        """Let the limit grow: by one each success up to what the server took, then by one each round."""
         if self.limit >= self.ceiling:
             return
         self._successes += 1
-        if self._is_starting or self._successes >= self.limit:
-            self.limit += 1
-            self._successes = 0
-            self._wake()
+        if not self._is_starting and self.limit >= self._taken:
+            is_patient = time.monotonic() - self._backed_off_at >= PROBE_AFTER_S
+            if self._successes < self.limit or not is_patient:
+                return
+        self.limit += 1
+        self._successes = 0
+        self._wake()
 
     def _wake(self) -> None:
         free = self.limit - self.in_flight

@@ -17,6 +17,8 @@ BACKOFF_BASE_S = 0.5
 BACKOFF_CAP_S = 20.0
 SHARED = frozenset({"rate_limit", "overloaded", "connection"})
 """Faults of the server or the way to it: they pause everybody and use no attempt up."""
+TOO_MUCH = frozenset({"rate_limit", "overloaded"})
+"""Faults by which the server says that fewer calls should be in flight."""
 OWN = frozenset({"timeout", "server", "bad_reply"})
 """Faults that may be this request's own: they use up `max_retries`."""
 RETRIED = SHARED | OWN
@@ -50,12 +52,12 @@ class Retry:
             self.own_failures += 1
             if self.own_failures > self.max_retries:
                 return None
-            return self._spent(self._at_least(error, self._jitter(self.own_failures)))
+            return self._spent(self._from_now(error, self._jitter(self.own_failures)))
         if error.error_type not in SHARED or (error.is_unreachable and not is_reached):
             return None
         self.shared_failures += 1
         left = self.retry_for_s - (now - self._first_failure_at) - self._left_out_s
-        wait = self._at_least(error, self._jitter(self.shared_failures))
+        wait = self._from_now(error, self._jitter(self.shared_failures))
         return self._spent(wait) if wait <= left else None
 
     def _spent(self, wait: float) -> float:
@@ -71,5 +73,6 @@ class Retry:
         return self.random.uniform(0, min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2**exponent))
 
     @staticmethod
-    def _at_least(error: ProviderError, wait: float) -> float:
-        return max(wait, error.retry_after_s + wait * 0.1) if error.retry_after_s is not None else wait
+    def _from_now(error: ProviderError, wait: float) -> float:
+        # a little later than stated, or all would come back at the same instant
+        return error.retry_after_s + wait * 0.1 if error.retry_after_s is not None else wait

@@ -41,10 +41,48 @@ def test_a_pause_holds_every_call_that_has_not_started() -> None:
     assert min(starts) >= until - 0.005
 
 
-def test_the_limit_halves_once_for_one_storm_and_grows_back_to_the_ceiling() -> None:
+def refuse(gate: Gate, *, started: float | None = None, in_flight: int = 0) -> None:
+    """Have a call refused that started now, with so many others in flight."""
+    gate.in_flight = in_flight
+    began = time.monotonic() if started is None else started
+    gate.back_off(began, 0.0, is_stated=False, is_too_much=True)
+
+
+def test_the_limit_halves_once_for_one_storm() -> None:
     gate = Gate(16)
-    for _ in range(10):
-        gate.halve()
+    started = time.monotonic()
+    for in_flight in range(15, 5, -1):
+        refuse(gate, started=started, in_flight=in_flight)
+    assert gate.limit == 8
+
+
+def test_calls_that_are_refused_after_a_pause_are_another_storm() -> None:
+    gate = Gate(16)
+    refuse(gate, in_flight=15)
+    refuse(gate, in_flight=7)
+    assert gate.limit == 4
+
+
+def test_the_limit_grows_back_at_once_to_what_the_server_took_and_stays_there() -> None:
+    gate = Gate(64)
+    started = time.monotonic()
+    for in_flight in range(63, 39, -1):
+        refuse(gate, started=started, in_flight=in_flight)
+    assert gate.limit == 32
+    for _ in range(8):
+        gate.succeed()
+    assert gate.limit == 40
+    for _ in range(1000):
+        gate.succeed()
+    assert gate.limit == 40
+
+
+def test_after_a_time_without_refusals_the_limit_grows_by_one_each_round_up_to_the_ceiling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gradetrail.generation.gate.PROBE_AFTER_S", 0.0)
+    gate = Gate(16)
+    refuse(gate, in_flight=0)
     assert gate.limit == 8
     for _ in range(sum(range(8, 16))):
         gate.succeed()
@@ -53,12 +91,28 @@ def test_the_limit_halves_once_for_one_storm_and_grows_back_to_the_ceiling() -> 
     assert gate.limit == 16
 
 
-def test_the_limit_never_falls_below_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradetrail.generation.gate.HALVE_EVERY_S", 0.0)
+def test_the_limit_never_falls_below_one() -> None:
     gate = Gate(3)
     for _ in range(10):
-        gate.halve()
+        refuse(gate)
     assert gate.limit == 1
+
+
+def test_one_storm_is_one_pause_unless_the_server_states_a_longer_one() -> None:
+    gate = Gate(8)
+    started = time.monotonic()
+    gate.back_off(started, 1.0, is_stated=False, is_too_much=False)
+    until = gate.paused_until
+    gate.back_off(started, 9.0, is_stated=False, is_too_much=False)
+    assert gate.paused_until == until
+    gate.back_off(started, 5.0, is_stated=True, is_too_much=False)
+    assert gate.paused_until > until + 3
+
+
+def test_a_broken_connection_pauses_and_leaves_the_limit() -> None:
+    gate = Gate(8)
+    gate.back_off(time.monotonic(), 1.0, is_stated=False, is_too_much=False)
+    assert gate.limit == 8
 
 
 def test_a_slow_start_doubles_with_each_round_until_the_first_refusal() -> None:
@@ -67,10 +121,33 @@ def test_a_slow_start_doubles_with_each_round_until_the_first_refusal() -> None:
     for _ in range(SLOW_START_LIMIT):
         gate.succeed()
     assert gate.limit == 2 * SLOW_START_LIMIT
-    gate.halve()
-    for _ in range(SLOW_START_LIMIT):
+    refuse(gate, in_flight=SLOW_START_LIMIT)
+    for _ in range(100):
         gate.succeed()
-    assert gate.limit == SLOW_START_LIMIT + 1
+    assert gate.limit == SLOW_START_LIMIT
+
+
+def test_a_gate_that_is_shut_sends_everybody_away_whatever_they_wait_for() -> None:
+    async def main() -> list[bool]:
+        gate = Gate(1)
+        assert await gate.enter()
+        waiting = asyncio.create_task(gate.enter())
+        gate.pause(600)
+        sleeping = asyncio.create_task(gate.sleep(600))
+        other = Gate(1)
+        other.pause(600)
+        paused = asyncio.create_task(other.enter())
+        await asyncio.sleep(0)
+        gate.shut()
+        other.shut()
+        await sleeping
+        found = [await waiting, await paused, await gate.enter()]
+        gate.open()
+        gate.leave()
+        gate.paused_until = 0.0
+        return [*found, await gate.enter()]
+
+    assert asyncio.run(main()) == [False, False, False, True]
 
 
 def test_requests_per_minute_spaces_the_starts() -> None:
