@@ -66,21 +66,22 @@ import json, os, sys
 import aiohttp, duckdb, pyarrow, pyarrow.json, pyarrow.parquet
 import gradetrail.cli.app, gradetrail.pipeline, gradetrail.providers.openai_compatible
 from gradetrail.cli import main
+prefix = sys.argv[1]
 for line in sys.stdin:
     children = []
     for number, arguments in enumerate(json.loads(line)):
         child = os.fork()
         if child == 0:
-            null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(null, 0), os.dup2(null, 1)
-            os.dup2(os.open(f"{number}.err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            for stream, kind in ((1, "out"), (2, "err")):
+                os.dup2(os.open(f"{prefix}{number}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
             sys.argv = ["gradetrail", *arguments]
             code = 0
             try:
                 main()
             except SystemExit as end:
                 code = end.code or 0
-            sys.stderr.flush()
+            sys.stdout.flush(), sys.stderr.flush()
             os._exit(code)
         children.append(child)
     print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]), flush=True)
@@ -90,29 +91,32 @@ for line in sys.stdin:
 class Forks:
     """Runs many commands at once, forked from a process that has everything imported."""
 
-    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
-        self._process, self._folder = process, folder
+    def __init__(self, process: subprocess.Popen[str], prefix: Path) -> None:
+        self._process, self._prefix = process, prefix
 
     def __call__(self, *commands: Sequence[object]) -> list[Ended]:
-        """Start all commands at the same time and give how each ended; what they print is not kept."""
+        """Start all commands at the same time and give how each ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([list(map(str, command)) for command in commands]) + "\n")
         self._process.stdin.flush()
         codes = json.loads(self._process.stdout.readline())
-        talk = [(self._folder / f"{number}.err").read_text() for number in range(len(codes))]
-        return [Ended(code, "", err) for code, err in zip(codes, talk, strict=True)]
+        return [Ended(code, self._said(n, "out"), self._said(n, "err")) for n, code in enumerate(codes)]
+
+    def _said(self, number: int, kind: str) -> str:
+        return Path(f"{self._prefix}{number}.{kind}").read_text()
 
 
 @contextmanager
-def forks(folder: Path, **more: str) -> Iterator[Forks]:
-    """Start the process that commands are forked from, in a folder."""
+def forks(folder: Path, name: str, **more: str) -> Iterator[Forks]:
+    """Start the process that commands are forked from, in a folder; `name` tells several apart."""
+    prefix = folder / f"{name}-"
     with subprocess.Popen(
-        [sys.executable, "-c", FORKS], cwd=folder, env=environment(**more), text=True,
+        [sys.executable, "-c", FORKS, str(prefix)], cwd=folder, env=environment(**more), text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as process:  # fmt: skip
         try:
-            yield Forks(process, folder)
+            yield Forks(process, prefix)
         finally:
             process.kill()
 
