@@ -71,7 +71,8 @@ def _grade_subject(
     if definition.extract:
         extract(con, definition.extract, process)
         reads_choices = isinstance(definition.scorer, Choice)
-        sql.run_file(con, f"scoring/haystack_of_pieces{'_and_choices' if reads_choices else ''}")
+        name = "haystack_of_pieces_and_choices" if reads_choices else "haystack_of_pieces"
+        sql.run_file(con, f"scoring/{name}")
     else:
         sql.run_file(con, "scoring/haystack")
     compare(con, definition, process, allow_unsafe=allow_unsafe)
