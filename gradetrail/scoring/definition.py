@@ -76,7 +76,7 @@ class Definition:
             "score_min": low,
             "score_max": high,
             "higher_is_better": self.scorer.higher_is_better,
-            "pass_threshold": None if isinstance(self.scorer, Switch) else self.scorer.threshold,
+            "pass_threshold": self.threshold(),
         }
 
     def bounds(self) -> tuple[float | None, float | None]:
@@ -87,6 +87,14 @@ class Definition:
             None if None in lows else min(low for low in lows if low is not None),
             None if None in highs else max(high for high in highs if high is not None),
         )
+
+    def threshold(self) -> float | None:
+        """Give the score from which a grade passes; None if there is none.
+
+        A switch has the lowest of its cases, each of which keeps its own: no worst score reaches it.
+        """
+        found = [case.scorer.threshold for case in self.cases().values()] or [self.scorer.threshold]
+        return None if None in found else min(each for each in found if each is not None)
 
     def cases(self) -> dict[str, Definition]:
         """Give the definition behind each case of a `switch`; empty for other scorers."""

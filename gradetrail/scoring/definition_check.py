@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gradetrail.errors import Fault
-from gradetrail.scorer_spec import Choice, CodeExec, Equality, ExtractRule, Includes, Regex, Switch
+from gradetrail.scorer_spec import Choice, Equality, ExtractRule, Includes, Regex, Switch
 from gradetrail.scoring.definition import Definition, compiled, have_targets
 from gradetrail.spec import Confidence
 
@@ -101,10 +101,6 @@ def _switch_faults(definition: Definition, scorer: Switch, place: str, field: st
         if isinstance(case.scorer, Switch):
             yield Fault(
                 "a switch inside a switch", place, f"{field}.cases.{key}", "put its cases beside the others"
-            )
-        elif isinstance(case.scorer, CodeExec):
-            yield Fault(
-                "code_exec cannot be a case of a switch", place, f"{field}.cases.{key}", "make it a scorer"
             )
         elif isinstance(case.scorer.target, list):
             yield Fault(

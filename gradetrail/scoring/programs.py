@@ -58,16 +58,34 @@ def compare_programs(con: duckdb.DuckDBPyConnection, scorer: CodeExec, *, allow_
     sql.run_file(con, "scoring/todo_programs")
     sql.run_file(con, "scoring/no_verdict")
     for batch in batches(con, "todo_program_texts"):
-        rows = [
-            CodeRow(row, text, program, tuple(json.loads(checks)) if checks else (), stdin, stdout)
-            for row, text, program, checks, stdin, stdout in batch
-        ]
+        rows = [_code_row(scorer, *answer) for answer in batch]
         verdicts = Verdicts()
         for grade in run_code(scorer, rows, sandbox=sandbox):
             _add(verdicts, grade)
         verdicts.write(con)
     sql.run_file(con, "scoring/noted_verdicts")
     sql.run_file(con, "scoring/judged_in_python")
+
+
+def _code_row(
+    scorer: CodeExec,
+    row: int,
+    text: str,
+    program: str | None,
+    checks: str | None,
+    stdin: str | None,
+    stdout: str | None,
+) -> CodeRow:
+    """Take what this scorer has a template for: the cases of a switch share the columns."""
+    own = program_columns(scorer)
+    return CodeRow(
+        row,
+        text,
+        program=program if "program" in own else None,
+        checks=tuple(json.loads(checks)) if checks and "checks" in own else (),
+        stdin=stdin if "stdin" in own else None,
+        expect_stdout=stdout if "stdout" in own else None,
+    )
 
 
 def _add(verdicts: Verdicts, grade: CodeGrade) -> None:
