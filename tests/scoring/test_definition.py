@@ -227,7 +227,7 @@ def test_each_row_of_a_switch_is_graded_by_its_own_case() -> None:
 def test_the_id_of_a_switch_covers_its_cases() -> None:
     other = {**SWITCH, "cases": {**SWITCH["cases"], "f1": "f1"}}  # type: ignore[dict-item]
     assert definition(SWITCH).scorer_id() != definition(other).scorer_id()
-    assert definition(SWITCH).record()["pass_threshold"] == 0.5  # the lowest of its cases
+    assert definition(SWITCH).record()["pass_threshold"] == 0.9  # the lowest of its cases
 
 
 def test_the_content_of_a_file_that_a_scorer_names_is_in_its_id() -> None:
