@@ -128,7 +128,9 @@ def rendered_prompts(forecast: Forecast, count: int) -> str:
     scripts = Scripts(forecast.plan)
     parts = []
     for row in forecast.plan.trials.slice(0, count).to_pylist():
-        turn = scripts.turns(row)([])
+        turn_after, answers = scripts.turns(row), list[str]()
+        while not (turn := turn_after(answers)).is_last:
+            answers.append(f"(answer to turn {turn.number})")
         messages = "\n".join(f"[{message['role']}] {message['content']}" for message in turn.request.messages)
         place = f"{row['model']} / {row['prompt']} / sample {row['sample_id']} / epoch {row['epoch']}"
         parts.append(f"--- {escaped(place)}\n{_lines(messages)}\n---")

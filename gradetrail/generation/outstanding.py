@@ -54,7 +54,7 @@ class Outstanding:
     differences: tuple[str, ...]
     """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
     turn_answers: Mapping[str, list[str]] = field(default_factory=dict)
-    """Stored answers to the first turns of scripted conversations, by request_key."""
+    """Stored answers to the first turns of scripted conversations, by the trial's request_key."""
     is_planned: bool = False
     """Whether the run has its plan already; a process that died early may have left none."""
     moment: str = ""
@@ -179,7 +179,8 @@ def _compare(
     for name in ("planned", "present", "stored"):
         con.unregister(name)
     is_planned = manifest is not None and present.num_rows > 0
-    return Outstanding(run_id or None, manifest, trials, differences, known.answers, is_planned)
+    turn_answers = {known.last_keys.get(script, script): texts for script, texts in known.answers.items()}
+    return Outstanding(run_id or None, manifest, trials, differences, turn_answers, is_planned)
 
 
 def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
