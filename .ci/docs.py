@@ -107,7 +107,8 @@ def views() -> Iterator[str]:
     yield ""
     yield (
         "Every view can be read by `gradetrail show VIEW`, in `gradetrail sql` and in Python. `show --sql` "
-        "prints the query behind it."
+        "prints the query behind it. One with arguments is called in a query with whole run ids: "
+        "`from diff('RUN_ID', 'RUN_ID', a_scorer := 'strict')`."
     )
     for name in sql.names("views"):
         meaning, *notes = (line.removeprefix("-- ") for line in sql.text_of(f"views/{name}").splitlines()[:4])

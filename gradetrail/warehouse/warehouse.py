@@ -7,8 +7,9 @@ stops a query: it is named, left out, and the result is marked partial.
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ _ARGUMENTS = (
 DIFF = f"from diff({_ARGUMENTS})"
 CHANGES = f"{DIFF} where change <> 'same'"
 COMPARISON = f"from comparison({_ARGUMENTS})"
+UNKNOWN_TABLE = re.compile(
+    r"(?P<refusal>Catalog Error: Table with name (?P<name>\S+) does not exist!)(?:\nDid you mean .*)?"
+)
+"""What DuckDB says of a table that is none; its own suggestions are names of system tables."""
 
 
 class Warehouse:
@@ -216,6 +221,9 @@ class Warehouse:
             raise QueryError(self.user_faults[name])
         views = self.views()
         if name not in views:
+            if name in sql.names("views"):
+                fix = f'call it with whole run ids: gradetrail sql "from {name}(...)"'
+                raise SelectionError(Fault(f"view `{name}` takes arguments", fix=fix))
             raise SelectionError(Fault(f"no view `{name}`", fix=did_you_mean(name, views)))
 
     def _opened(self) -> Catalog:
@@ -250,11 +258,11 @@ class Warehouse:
             return work()
         except (duckdb.Error, QueryError) as error:
             if not self._set_aside(error):
-                raise _refused(error) from error
+                raise _refused(error, self.views()) from error
         try:
             return work()
         except duckdb.Error as error:
-            raise _refused(error) from error
+            raise _refused(error, self.views()) from error
 
     def _set_aside(self, error: duckdb.Error | QueryError) -> bool:
         """Find what is damaged or gone, leave it out and open again; False if nothing is the matter."""
@@ -276,5 +284,12 @@ class Warehouse:
         return True
 
 
-def _refused(error: duckdb.Error | QueryError) -> QueryError:
-    return error if isinstance(error, QueryError) else QueryError(Fault(str(error).strip(), "query"))
+def _refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryError:
+    if isinstance(error, QueryError):
+        return error
+    message = str(error).strip()
+    unknown = UNKNOWN_TABLE.match(message)
+    if unknown is None:
+        return QueryError(Fault(message, "query"))
+    message = unknown["refusal"] + message[unknown.end() :]
+    return QueryError(Fault(message, "query", fix=did_you_mean(unknown["name"], views)))

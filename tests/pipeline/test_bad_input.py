@@ -406,6 +406,8 @@ READING = [
     (("show", "runs", "--limit", "-1"), ("--limit",)),
     (("sql", "selec 1"), ("syntax error", "selec")),
     (("sql", "select nope from graded"), ('"nope" not found', "LINE 1")),
+    (("sql", "select * from gradd"), ("name gradd does not", "did you mean `graded`?", "LINE 1")),
+    (("show", "diff"), ("view `diff` takes arguments", "from diff(")),
     (("sql", "delete from graded"), ("one SELECT", "delete")),
     (("sql", "select 1; select 2"), ("one SELECT",)),
     (("sql", ""), ("one SELECT",)),
