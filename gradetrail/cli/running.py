@@ -288,12 +288,15 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
             "scorer",
             "model",
             "sample_id",
+            *(["epoch"] if any(flip["epoch"] > 1 for flip in flips) else ()),
             "target",
             "old_extracted",
             "new_extracted",
             "old_outcome",
             "new_outcome",
         ]
+        if len(shown) < len(flips):
+            say(f"{len(shown)} of {len(flips):,} are shown; `--format csv` has them all")
     else:
         columns = list(flips[0]) if flips else ["change", "scorer", "model", "sample_id"]
     show_rows(columns, [[flip[name] for name in columns] for flip in shown], form, output)

@@ -162,7 +162,8 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
                     Fault(share, run_id, fix="see `gradetrail show errors`, or raise --allow-errors")
                 )
             if must_be_scored and n_scored == 0:
-                faults.append(Fault("nothing was scored", run_id, fix="see `gradetrail show graded`"))
+                fix = f"see the outcomes: gradetrail show graded {run_id}"
+                faults.append(Fault("nothing was scored", run_id, fix=fix))
     return faults
 
 

@@ -83,6 +83,7 @@ def test_3_is_a_result_with_nothing_in_it(lab: Lab) -> None:
     done = gradetrail("run", "spec.yaml")
     assert done.code == 3
     assert "nothing was scored" in done.err
+    assert f"gradetrail show graded {lab.row('select run_id from runs')['run_id']}" in done.err
 
 
 def test_stdout_is_one_document_and_all_talk_is_on_stderr(lab: Lab) -> None:
@@ -100,6 +101,15 @@ def test_stdout_is_one_document_and_all_talk_is_on_stderr(lab: Lab) -> None:
     assert json.loads(preview.raw) == []
     diff = gradetrail("diff", "latest", "latest", "--format", "json")
     assert json.loads(diff.raw) == []
+
+
+def test_a_preview_tells_epochs_apart_and_how_much_more_there_is(lab: Lab) -> None:
+    lab.write(epochs=2)
+    assert gradetrail("run", "spec.yaml").code == 0
+    lab.write(epochs=2, extract="no such thing (.+)")
+    done = gradetrail("score", "spec.yaml", "--preview")
+    assert "10 of 12 are shown; `--format csv` has them all" in done.err
+    assert done.out.splitlines()[0].split()[3:6] == ["sample_id", "epoch", "target"]
 
 
 def test_nothing_on_stdout_for_generate(lab: Lab) -> None:
