@@ -43,4 +43,6 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    from gradetrail.cli.output import say
+
+    say(text)

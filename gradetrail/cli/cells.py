@@ -92,6 +92,11 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(map(_escaped_char, text))
 
 
+def escaped_lines(text: str) -> str:
+    """Escape text of several lines, line by line: what is said on stderr may quote a model or a server."""
+    return "\n".join(map(escaped, text.split("\n")))
+
+
 def _escaped_char(char: str) -> str:
     # spaces of all widths are harmless, and the joiner holds families of emoji together
     if char.isprintable() or char == "\u200d" or unicodedata.category(char) == "Zs":

@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gradetrail.cli.cells import Row, cells_of, numeric_columns, plain
+from gradetrail.cli.cells import Row, cells_of, escaped, escaped_lines, numeric_columns, plain
 from gradetrail.errors import Fault, SelectionError
 
 if TYPE_CHECKING:
@@ -77,13 +77,16 @@ def tell_damage(warehouse: Warehouse) -> None:
 
 
 def write(data: str | bytes, output: Path | None) -> None:
-    """Print text or bytes to stdout, or write them to a file; SelectionError if that cannot be."""
+    """Print text or bytes to stdout, or write them to a file; SelectionError if that cannot be.
+
+    Files and pipes get text as it is; a terminal gets it with control characters escaped.
+    """
     if output is None:
         try:
             if isinstance(data, bytes):
                 sys.stdout.buffer.write(data)
             else:
-                sys.stdout.write(data)
+                sys.stdout.write(escaped_lines(data) if sys.stdout.isatty() else data)
             sys.stdout.flush()
         except BrokenPipeError:
             # a reader such as `head` has seen enough, which is no error; nor is what Python flushes at exit
@@ -129,13 +132,13 @@ def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:
         return "| " + " | ".join(re.sub(r"([\\|<*`])", r"\\\1", cell) for cell in cells) + " |\n"
 
     rule = "|" + "|".join(" ---: " if right else " --- " for right in numeric_columns(names, rows)) + "|\n"
-    return line(names) + rule + "".join(map(line, cells_of(names, rows)))
+    return line(map(escaped, names)) + rule + "".join(map(line, cells_of(names, rows)))
 
 
 def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
     from rich.cells import cell_len, set_cell_size
 
-    cells = cells_of(names, rows)
+    names, cells = [escaped(name) for name in names], cells_of(names, rows)
     widths = [
         min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
         for n, name in enumerate(names)
@@ -195,5 +198,5 @@ FORMATS = {
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Talk to the user on stderr."""
-    print(text, file=stream or sys.stderr, flush=True)
+    """Talk to the user on stderr; control characters are escaped, since faults quote what they found."""
+    print(escaped_lines(text), file=stream or sys.stderr, flush=True)

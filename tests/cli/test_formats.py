@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gradetrail.cli.cells import plain, shown
+from gradetrail.cli.output import Format, show_rows
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
 from tests.cli.command import gradetrail
@@ -105,6 +107,38 @@ def test_no_control_character_reaches_a_terminal(empty: Path) -> None:
         assert not {char for char in text if ord(char) < 32} - {"\n"}
         assert not set(text) & set("\u202e\u2028\x7f\x9b")
         assert len(text.splitlines()) == len(text.split("\n")) - 1 == 10
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select cast('\x1b[31m\x9b' || text as integer) from (values ('x\x07')) as t (text)",
+        'select 1 as "\x1b[31m"',
+    ],
+    ids=["a fault that quotes a value", "the name of a column"],
+)
+def test_no_control_character_reaches_a_terminal_beside_the_cells(empty: Path, query: str) -> None:
+    for form in ("table", "markdown"):
+        done = gradetrail("sql", query, "--format", form, "--warehouse", empty)
+        assert "\\u001b[31m" in done.out + done.err
+        assert not set("\x1b\x9b\x07") & set(done.out + done.err)
+
+
+@pytest.mark.parametrize("form", [Format.csv, Format.json, Format.jsonl])
+def test_formats_for_programs_are_escaped_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, form: Format
+) -> None:
+    screen, pipe = _Terminal(), io.StringIO()
+    for stream in (screen, pipe):
+        monkeypatch.setattr(sys, "stdout", stream)
+        show_rows(["text"], [["\x1b[31m\x9b"]], form)
+    assert "\x9b" in pipe.getvalue()
+    assert not set("\x1b\x9b") & set(screen.getvalue())
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def test_output_goes_to_the_file_and_nowhere_else(empty: Path, tmp_path: Path) -> None:
