@@ -1,8 +1,8 @@
 """The user's own views and macros: `<warehouse>/sql/*.sql`, one a file.
 
 Invariant: a file creates exactly one view or macro, named like the file, and replaces nothing of
-gradetrail's; it runs on a connection that reads the live files only. A file that breaks this is set
-aside with its fault, and everything else works.
+gradetrail's or DuckDB's; it runs on a connection that reads the live files only. A file that breaks
+this is set aside with its fault, and everything else works.
 """
 
 from __future__ import annotations
@@ -51,13 +51,18 @@ class UserObject:
             con.execute("begin")
             con.execute(text)
             made = _objects(con) - before
-            if made in ({("view", self.name)}, {("macro", self.name)}):
+            shadows = ("macro", self.name) in made and _is_builtin(con, self.name)
+            if made in ({("view", self.name)}, {("macro", self.name)}) and not shadows:
                 con.execute("commit")
                 return None
             con.execute("rollback")
         except (duckdb.Error, OSError, UnicodeDecodeError) as error:
             _abandon(con)
             return Fault(str(error).strip(), where)
+        if shadows:
+            return Fault(
+                f"`{self.name}` is a function of DuckDB, which our views call", where, fix="rename it"
+            )
         what = ", ".join(f"{kind} {name}" for kind, name in sorted(made)) or "nothing new"
         return Fault(f"creates {what}; `{self.name}` was expected", where, fix=FIX)
 
@@ -91,6 +96,15 @@ def _objects(con: duckdb.DuckDBPyConnection) -> set[tuple[str, str]]:
         " union all select 'type', type_name from duckdb_types() where not internal"
     ).fetchall()
     return {(kind, name) for kind, name in found}
+
+
+def _is_builtin(con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Say whether DuckDB has a function of this name, which a macro would take the place of."""
+    found = con.execute(
+        "select 1 from duckdb_functions() where internal and lower(function_name) = lower($name) limit 1",
+        {"name": name},
+    )
+    return found.fetchone() is not None
 
 
 def _abandon(con: duckdb.DuckDBPyConnection) -> None:

@@ -43,6 +43,8 @@ def test_macros_and_views_may_read_each_other_whatever_their_names(root, write):
         ("leaderboard", "create or replace view leaderboard as select 1 as x", "nothing new"),
         ("leaderboard", "create view leaderboard as select 1 as x", "already exists"),
         ("exact_sum", "create or replace macro exact_sum(x) as 0", "nothing new"),
+        ("sqrt", "create macro sqrt(x) as 0", "function of DuckDB"),
+        ("COUNT", "create macro COUNT(x) as 42", "function of DuckDB"),
         ("mine", "create view mine as select 1 as x; create view more as select 2 as x", "not one CREATE"),
         ("mine", "create view other as select 1 as x", "view other"),
         ("mine", "create table mine as select 1 as x", "table mine"),
