@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
-from gradetrail.errors import DependencyError, Fault, ProviderError
+from gradetrail.errors import DependencyError, Fault, GradetrailError, ProviderError
 from gradetrail.generation.log import environment_of
 from gradetrail.providers import Provider, call_shape, open_provider
 from gradetrail.providers.response import Response, ToolCall, Usage
@@ -124,6 +124,10 @@ class RayPool:
             try:
                 answer = await actor.complete.remote(model, data, timeout_s)
             except RayActorError as error:
+                if error.actor_init_failed:
+                    fix = "install gradetrail and the spec's files on every node, as they are here"
+                    last = str(error).strip().splitlines()[-1]
+                    raise GradetrailError(Fault(f"a Ray worker cannot start: {last}", fix=fix)) from None
                 self._replace(place, actor)
                 if self.deaths > MAX_DEATHS:
                     raise ProviderError("connection", f"workers keep dying: {error}") from None
