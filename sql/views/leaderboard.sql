@@ -167,9 +167,9 @@ comment on column leaderboard.n_unanswered is 'Trials to which the model gave no
 comment on column leaderboard.n_errors is 'Trials without a grade because something else failed.';
 comment on column leaderboard.n_no_target is 'Trials whose sample has no target.';
 comment on column leaderboard.n_truncated is 'Answers that the token limit cut off, whatever the outcome.';
-comment on column leaderboard.mean_answered is 'Mean over the trials that were answered and graded.';
-comment on column leaderboard.mean_worst is 'Mean if every failed or open trial had the worst score; NULL if unbounded.';
-comment on column leaderboard.mean_best is 'Mean if every failed or open trial had the best score; NULL if unbounded.';
+comment on column leaderboard.mean_answered is 'Mean without what was not answered or not graded; samples weighed once.';
+comment on column leaderboard.mean_worst is 'Mean if every failed, open or excluded trial had the worst score; NULL if unbounded.';
+comment on column leaderboard.mean_best is 'Mean if every failed, open or excluded trial had the best score; NULL if unbounded.';
 comment on column leaderboard.win_rate is 'Share of samples on which no ranked entrant is better; NULL with fewer than two ranked.';
 comment on column leaderboard.win_rate_split is 'The same, a shared best score counted in parts.';
 comment on column leaderboard.cost_usd is 'List price of all answers, stored ones included, in US dollars; NULL if not known.';

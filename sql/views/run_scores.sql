@@ -118,9 +118,9 @@ comment on column run_scores.n_unanswered is 'Trials to which the model gave no 
 comment on column run_scores.n_errors is 'Trials without a grade because something else failed.';
 comment on column run_scores.n_no_target is 'Trials whose sample has no target.';
 comment on column run_scores.n_pending is 'Trials that wait for an answer or were skipped.';
-comment on column run_scores.mean_answered is 'Mean over the trials that were answered and graded.';
-comment on column run_scores.mean_worst is 'Mean if every failed or open trial had the worst score; NULL if unbounded.';
-comment on column run_scores.mean_best is 'Mean if every failed or open trial had the best score; NULL if unbounded.';
+comment on column run_scores.mean_answered is 'Mean without what was not answered or not graded; samples weighed once.';
+comment on column run_scores.mean_worst is 'Mean if every failed, open or excluded trial had the worst score; NULL if unbounded.';
+comment on column run_scores.mean_best is 'Mean if every failed, open or excluded trial had the best score; NULL if unbounded.';
 comment on column run_scores.macro_mean is 'Mean of the categories'' means; NULL without categories.';
 comment on column run_scores.n_categories is 'Categories in it.';
 comment on column run_scores.is_primary is 'Whether this scorer ranks the leaderboard.';
