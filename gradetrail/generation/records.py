@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -147,4 +148,10 @@ def response_row(
 
 
 def _json(value: Any) -> str | None:
-    return orjson.dumps(value).decode() if value is not None else None
+    if value is None:
+        return None
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        # integers beyond 64 bits, which a server may send
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

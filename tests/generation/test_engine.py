@@ -118,6 +118,13 @@ def test_recorded_replies_end_in_the_right_state_after_the_right_number_of_calls
             assert trial[stored] == expect[told]
 
 
+def test_a_reply_is_kept_whole_also_where_it_holds_numbers_that_no_column_could(lab: Lab) -> None:
+    body = {**chat("4"), "id": 2**70, "created": 1e308}
+    lab.api.answer = lambda _: Reply(body=body)
+    assert generate(lab, request={"keep_raw": True}).status == "complete"
+    assert {json.loads(row["raw"])["id"] for row in lab.rows("select raw from responses")} == {2**70}
+
+
 # ---- retries and pauses that all share
 
 
