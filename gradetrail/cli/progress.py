@@ -59,15 +59,18 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
         BarColumn(bar_width=30),
         TextColumn("{task.percentage:>3.0f}% {task.description}", markup=False),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=None)
 
-        def observe(progress: Progress) -> None:
-            bar.update(
-                task, completed=progress.n_done, total=progress.n_requests, description=summary(progress)
-            )
+    def observe(progress: Progress) -> None:
+        # not before, so that what is said before the first call stands above it
+        bar.start()
+        bar.update(task, completed=progress.n_done, total=progress.n_requests, description=summary(progress))
 
+    try:
         yield _telling_the_end(observe, partial(bar.console.print, markup=False, highlight=False))
+    finally:
+        bar.stop()
 
 
 def _telling_the_end(

@@ -188,14 +188,9 @@ def _generate(
     root = pipeline.warehouse_root(warehouse)
     jobs = [pipeline.job_of(root, name, knobs) for name in names]
     with shown_progress() as observe:
-        runs = pipeline.generate_many(jobs, warehouse=root, invocation=replace(invocation, observe=observe))
+        told = replace(invocation, observe=observe, tell=say)
+        runs = pipeline.generate_many(jobs, warehouse=root, invocation=told)
     for done in runs:
-        for warning in done.warnings:
-            say(f"warning: {warning}")
-        if done.differences:
-            listed = "\n".join(f"  {line}" for line in done.differences)
-            say("the plan differs from the newest run, so a new run was made; answers that fit were kept:")
-            say(listed)
         word = "new run" if done.is_new else "run"
         say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]

@@ -31,6 +31,7 @@ from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.planner import Graded
+from gradetrail.scoring.targets import TargetWatch
 from gradetrail.spec import NAME, Spec
 from gradetrail.warehouse import Warehouse
 
@@ -47,6 +48,8 @@ class Invocation:
     options: Options = field(default_factory=Options)
     observe: Callable[[Progress], None] | None = None
     """Called about ten times a second while calls are made."""
+    tell: Callable[[str], None] | None = None
+    """Told, before the first call, what a user may want to stop for: warnings, what differs."""
 
     def of(self, job: Job) -> Invocation:
         """Give what holds for one job: a run that is named keeps its own selection."""
@@ -99,21 +102,25 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     """Validate spec, data, templates and scorers, and plan every trial; nothing is written."""
     scorers = checked_definitions(job.spec)
 
+    watches = [TargetWatch(definition) for definition in scorers]
+
     def check_sample(values: Mapping[str, Any]) -> None:
-        for definition in scorers:
-            _check_scorer(definition, values)
+        for watch in watches:
+            _check_scorer(watch, values)
 
     plan = make_plan(
         job.spec, invocation.selection, invocation.narrowing, frame=job.frame, check=check_sample
     )
-    return plan, scorers
+    warnings = (*plan.warnings, *(text for watch in watches for text in watch.warnings()))
+    return replace(plan, warnings=warnings), scorers
 
 
-def _check_scorer(definition: Definition, values: Mapping[str, Any]) -> None:
+def _check_scorer(watch: TargetWatch, values: Mapping[str, Any]) -> None:
     """Render what a scorer needs of one sample; RenderError names the scorer."""
+    definition = watch.definition
     try:
         if definition.target is not None:
-            target_texts(definition.target, values)
+            watch.look(target_texts(definition.target, values))
         for name, template in columns(definition).items():
             text = render(template, values)
             if name == "pattern":
@@ -178,6 +185,9 @@ def generate_many(
     asked = {pair for _, plan, _, todo in prepared for pair in pending_models(plan, todo)}
     specs = [job.spec for job in jobs]
     shared = Shared(_gate(specs), _budget(root, specs, asked))
+    if invocation.tell is not None:
+        for _, plan, _, todo in prepared:
+            _tell(invocation.tell, plan, todo)
     runs: list[Run] = []
     for own, plan, scorers, todo in prepared:
         done = generate_plan(
@@ -194,6 +204,16 @@ def generate_many(
         if done.status == "interrupted":
             break
     return runs
+
+
+def _tell(tell: Callable[[str], None], plan: Plan, todo: Outstanding) -> None:
+    for warning in plan.warnings:
+        tell(f"warning: {warning}")
+    if todo.differences:
+        lines = "\n".join(f"  {line}" for line in todo.differences)
+        tell(
+            "the plan differs from the newest run, so a new run is made; answers that fit are kept:\n" + lines
+        )
 
 
 def _check_tags(tags: Sequence[str]) -> None:

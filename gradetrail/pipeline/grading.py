@@ -21,6 +21,8 @@ from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
 
+SEE_ERRORS = "see `gradetrail show errors`, or raise --allow-errors"
+
 
 def run(
     spec: SpecLike,
@@ -152,18 +154,23 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
     """Say why results must not be used: too many errors, or nothing scored."""
     faults: list[Fault] = []
     with Warehouse(root) as opened:
-        con = opened.connection("trials", "scores")
+        con = opened.connection("trials", "scores", "run_scores")
         for run_id in run_ids:
             states = sql.run_file(con, "generation/run_states", {"run_id": run_id}).fetchall()
             n_trials, n_errors, n_scored = (int(value) for value in states[0])
             if n_trials and n_errors / n_trials > allow_errors:
                 share = f"{n_errors:,} of {n_trials:,} trials ended in an error ({n_errors / n_trials:.1%})"
-                faults.append(
-                    Fault(share, run_id, fix="see `gradetrail show errors`, or raise --allow-errors")
-                )
-            if must_be_scored and n_scored == 0:
+                faults.append(Fault(share, run_id, fix=SEE_ERRORS))
+            if not must_be_scored:
+                continue
+            if n_scored == 0:
                 fix = f"see the outcomes: gradetrail show graded {run_id}"
                 faults.append(Fault("nothing was scored", run_id, fix=fix))
+            failed = sql.run_file(con, "generation/failed_grades", {"run_id": run_id}).fetchall()
+            for scorer, n_failed, n_all in failed:
+                if n_failed / n_all > allow_errors:
+                    share = f"{n_failed:,} of {n_all:,} grades by `{scorer}` failed ({n_failed / n_all:.1%})"
+                    faults.append(Fault(share, run_id, fix=SEE_ERRORS))
     return faults
 
 

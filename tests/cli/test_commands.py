@@ -88,7 +88,7 @@ def test_run_says_what_is_new_and_what_differs(lab: Lab) -> None:
     assert again.err.startswith(f"run {run_id}: complete, 0/0 requests, 6 hits")
     lab.write(request={"max_tokens": 9})
     other = gradetrail("run", "spec.yaml")
-    assert "a new run was made; answers that fit were kept:\n  request: max_tokens 64 -> 9\n" in other.err
+    assert "a new run is made; answers that fit are kept:\n  request: max_tokens 64 -> 9\n" in other.err
 
 
 def test_a_run_is_named_in_every_way(lab: Lab) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import gradetrail
-from tests.pipeline.lab import Lab, chat, question_of
+from tests.pipeline.lab import SIX, Lab, chat, question_of
 from tests.servers import Call, Reply
 
 
@@ -117,3 +117,25 @@ def test_nothing_on_stdout_for_generate(lab: Lab) -> None:
     done = gradetrail("generate", "spec.yaml")
     assert (done.code, done.raw) == (0, b"")
     assert "complete, 6/6 requests" in done.err
+
+
+def test_targets_that_cannot_be_graded_are_said_before_the_first_call(lab: Lab) -> None:
+    lab.data([{**row, "target": {"s1": "abc", "s2": None}.get(row["id"], row["target"])} for row in SIX])
+    lab.write()
+    lab.api.answer = lambda call: Reply(401, {"error": {"message": "no"}})
+    done = gradetrail("run", "spec.yaml")
+    assert done.err.splitlines()[:2] == [
+        "warning: scorer `numeric`: 1 of 6 samples have no target; they are asked but not graded",
+        "warning: scorer `numeric`: the targets of 1 of 6 samples hold no number, such as `abc`",
+    ]
+    assert gradetrail("plan", "spec.yaml", "--show", "0").err.startswith("warning: scorer `numeric`")
+
+
+def test_3_is_more_grades_that_failed_than_are_allowed(lab: Lab) -> None:
+    lab.data([{**row, "target": "abc" if row["id"] == "s1" else row["target"]} for row in SIX])
+    lab.write()
+    done = gradetrail("run", "spec.yaml")
+    assert done.code == 3
+    assert "1 of 6 grades by `numeric` failed (16.7%)" in done.err
+    assert gradetrail("generate", "spec.yaml").code == 0
+    assert gradetrail("run", "spec.yaml", "--allow-errors", "20%").code == 0
