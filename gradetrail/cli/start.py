@@ -61,7 +61,7 @@ def demo(
     folder = Path("specs") / name.value
     path = folder / f"{name.value}.yaml"
     if not path.exists():
-        shutil.copytree(spec_folder() / name.value, folder, dirs_exist_ok=True)
+        _copy_demo(spec_folder() / name.value, folder)
         say(f"copied the demo's spec and data to {folder}")
     root = pipeline.warehouse_root(warehouse)
     spec = pipeline.as_spec(path)
@@ -74,6 +74,17 @@ def demo(
     print_board(root, [spec.name], form)
     exit_for([done], root, 0.0, must_be_scored=True)
     say(NEXT_STEPS.format(spec=path))
+
+
+def _copy_demo(source: Path, folder: Path) -> None:
+    from gradetrail.errors import Fault, SelectionError
+
+    try:
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        fault = Fault(f"cannot copy the demo there: {reason}", str(folder), fix="work in another folder")
+        raise SelectionError(fault) from None
 
 
 def _ten_tasks(root: Path, done: Run, form: Format) -> None:

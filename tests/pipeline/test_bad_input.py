@@ -438,6 +438,13 @@ def test_reading_commands_refuse_what_names_nothing(done_once: Lab) -> None:
             assert each in report, (arguments, report)
 
 
+def test_a_demo_that_cannot_be_copied_says_so(lab: Lab) -> None:
+    (lab.folder / "specs").write_text("mine")
+    report = refused(lab, lambda: gradetrail("demo"))
+    assert "specs/gsm8k: cannot copy the demo there" in report
+    assert "work in another folder" in report
+
+
 def test_without_a_warehouse_the_way_to_one_is_said(lab: Lab) -> None:
     for arguments in (("show",), ("sql", "select 1"), ("diff",), ("score", "latest"), ("score", "--all")):
         report = refused(lab, lambda arguments=arguments: gradetrail(*arguments))
