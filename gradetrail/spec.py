@@ -139,7 +139,7 @@ class Model(RequestParams):
     as_: str | None = Field(default=None, alias="as")
     """Display name; default: `model`."""
     base_url: str | None = None
-    """May hold `${NAME}`, read from the environment and stored unexpanded."""
+    """May hold `${NAME}`, read from the environment and stored unexpanded; then `endpoint` is required."""
     endpoint: Name | None = None
     """Name of the server for identities, in place of base_url."""
     revision: str | None = None
@@ -338,6 +338,13 @@ def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
     for name in needs.get(model.provider, ()):
         if getattr(model, name) is None:
             yield Fault(f"`{model.provider}` needs `{name}`", field=field, fix=f"add `{name}:`")
+    if "${" in (model.base_url or "") and model.endpoint is None:
+        # the variable's value is stored nowhere, so two servers would pass for one
+        yield Fault(
+            f"`base_url` is read from the environment ({model.base_url}), so the server needs a name",
+            field=f"{field}.base_url",
+            fix="add `endpoint: NAME`: answers are kept, and served again, under that name",
+        )
     if model.provider == "replay" and (model.answers is None) == (model.field is None):
         yield Fault("a replay model needs `answers` (a file) or `field` (a path in the sample)", field=field)
     if model.provider == "anthropic" and "max_tokens" not in spec.params(model):

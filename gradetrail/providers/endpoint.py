@@ -139,7 +139,7 @@ def _url_faults(model: Model, where: str, field_name: str) -> Iterator[Fault]:
             yield Fault(
                 f"{other} is set, but where a model is asked is part of an answer's identity",
                 where, field_name,
-                f'write `base_url: "${{{other}}}"` or unset {other}',
+                f'write `base_url: "${{{other}}}"` and `endpoint: NAME`, or unset {other}',
             )  # fmt: skip
         return
     unset = unset_variables(model.base_url)

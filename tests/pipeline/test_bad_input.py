@@ -162,7 +162,7 @@ SPECS = {
     ),
     "a variable that is not set": case(
         "models.0.base_url: the environment variable NOPE is not set",
-        spec={"model": {"model": "openai_compatible/x", "base_url": "${NOPE}/v1"}},
+        spec={"model": {"model": "openai_compatible/x", "base_url": "${NOPE}/v1", "endpoint": "lab"}},
     ),
     "a URL without a scheme": case(
         "base_url is not a URL",

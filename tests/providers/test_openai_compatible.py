@@ -52,6 +52,7 @@ def test_the_key_and_headers_come_from_the_environment(api: FakeApi, monkeypatch
     model = {
         "model": "openai_compatible/m",
         "base_url": "${LAB_URL}",
+        "endpoint": "lab",
         "api_key_env": "LAB_KEY",
         "headers": {"X-Team": "t-${TEAM}"},
     }

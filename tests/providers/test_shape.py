@@ -167,6 +167,7 @@ def test_keys_and_variables_are_checked_before_any_call(monkeypatch: pytest.Monk
     lab = {
         "model": "openai_compatible/m",
         "base_url": "${LAB_URL}",
+        "endpoint": "lab",
         "api_key_env": "LAB_KEY",
         "headers": {"T": "${TEAM}"},
     }
@@ -183,7 +184,7 @@ def test_a_url_that_the_sdk_would_take_from_the_environment_is_not_taken_in_sile
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert "OPENAI_BASE_URL is set" in faults_of("openai/m")[0]
-    assert faults_of({"model": "openai/m", "base_url": "${OPENAI_BASE_URL}"}) == []
+    assert faults_of({"model": "openai/m", "base_url": "${OPENAI_BASE_URL}", "endpoint": "proxy"}) == []
 
 
 @pytest.mark.parametrize("headers", [{"Bad Name": "x"}, {"X": "a\r\nb: c"}, {"": "x"}])
@@ -205,7 +206,13 @@ def test_neither_key_nor_headers_show_in_what_is_printed_of_an_endpoint(
 ) -> None:
     monkeypatch.setenv("LAB_KEY", "lab-0123456789")
     monkeypatch.setenv("LAB_URL", "http://127.0.0.1:8000/secret-path")
-    model = {**SERVER, "base_url": "${LAB_URL}", "api_key_env": "LAB_KEY", "headers": {"X": "hunter2hunter2"}}
+    model = {
+        **SERVER,
+        "base_url": "${LAB_URL}",
+        "endpoint": "lab",
+        "api_key_env": "LAB_KEY",
+        "headers": {"X": "hunter2hunter2"},
+    }
     endpoint = open_endpoint(spec_of(model).models[0])
     assert endpoint.api_key == "lab-0123456789"
     assert endpoint.url == "http://127.0.0.1:8000/secret-path"

@@ -150,6 +150,7 @@ def test_names_that_could_leave_the_folder_are_refused(name: str) -> None:
         ("opnai/gpt-5.1-mini", "provider/name"),
         ("anthropic/claude-haiku-4-5", "max_tokens"),
         ("openai_compatible/llama", "base_url"),
+        ({"model": "openai_compatible/llama", "base_url": "${URL}/v1"}, "endpoint: NAME"),
         ("replay/x", "answers"),
         ("python/x", "path"),
         ({"model": "openai/x", "extra": {"n": 3}}, "epochs"),
