@@ -341,7 +341,7 @@ def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
     if "${" in (model.base_url or "") and model.endpoint is None:
         # the variable's value is stored nowhere, so two servers would pass for one
         yield Fault(
-            f"`base_url` is read from the environment ({model.base_url}), so the server needs a name",
+            "`base_url` is read from the environment, so the server needs a name",
             field=f"{field}.base_url",
             fix="add `endpoint: NAME`: answers are kept, and served again, under that name",
         )
