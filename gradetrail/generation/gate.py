@@ -2,8 +2,8 @@
 
 Invariant: at most `limit` calls are in flight, none starts before `paused_until`, and no minute sees
 more than `requests_per_minute` starts or, by what calls have used so far, `tokens_per_minute`.
-The limit halves when the server says that it is too much, grows back at once to what the server took
-then, and from time to time by one more.
+The limit halves (or more, to a quarter) when the server says that it is too much, grows back at once to
+what the server took then, and from time to time by one more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ SLOW_START_LIMIT = 8
 """Calls in flight at first, where the server is a vendor's: it doubles with each round of successes."""
 PROBE_AFTER_S = 10.0
 """Time without a refusal after which one call more is tried than the server took at the last."""
+MOST_PATIENCE_S = 160.0
+"""That time doubles up to this while the one call more is refused."""
 
 
 class Gate:
@@ -42,6 +44,9 @@ class Gate:
         self._successes = 0
         self._taken = concurrency
         """Calls in flight that the server took when it refused others last."""
+        self._least = 1
+        """What one storm may lower the limit to."""
+        self._patience_s = PROBE_AFTER_S
         self._backed_off_at = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._sleeping: set[asyncio.Future[None]] = set()
@@ -114,7 +119,7 @@ class Gate:
         self.paused_until = max(self.paused_until, time.monotonic() + seconds)
 
     def back_off(self, started: float, wait_s: float, *, is_stated: bool, is_too_much: bool) -> None:
-        """Pause after a fault that all share, and halve the limit where the server says `too much`.
+        """Pause after a fault that all share, and lower the limit where the server says `too much`.
 
         One storm is one signal: of a call that had `started` (monotonic seconds) before the last
         signal, only a wait that the server stated counts. Called after `leave`.
@@ -125,12 +130,16 @@ class Gate:
         if is_new:
             self._backed_off_at = time.monotonic()
             self._successes = 0
-            if is_too_much:
-                self._is_starting = False
-                self._taken, self.limit = self.limit, max(1, self.limit // 2)
-        if is_too_much:
-            # refusals come faster than answers: what is in flight when they are over, the server took
-            self._taken = max(self.limit, min(self._taken, self.in_flight))
+        if not is_too_much:
+            return
+        if is_new:
+            is_probe = not self._is_starting and self.limit > self._taken
+            self._patience_s = min(self._patience_s * 2, MOST_PATIENCE_S) if is_probe else PROBE_AFTER_S
+            self._is_starting = False
+            self._least, self._taken, self.limit = self.limit // 4, self.limit, max(1, self.limit // 2)
+        # refusals come faster than answers: what is in flight when they are over, the server took
+        self._taken = max(1, self._least, min(self._taken, self.in_flight))
+        self.limit = min(self.limit, self._taken)
 
     def succeed(self) -> None:
         """Let the limit grow: by one each success up to what the server took, then by one each round."""
@@ -138,9 +147,11 @@ class Gate:
             return
         self._successes += 1
         if not self._is_starting and self.limit >= self._taken:
-            is_patient = time.monotonic() - self._backed_off_at >= PROBE_AFTER_S
+            is_patient = time.monotonic() - self._backed_off_at >= self._patience_s
             if self._successes < self.limit or not is_patient:
                 return
+            if self.limit > self._taken:
+                self._taken, self._patience_s = self.limit, PROBE_AFTER_S
         self.limit += 1
         self._successes = 0
         self._wake()

@@ -478,10 +478,16 @@ def test_memory_holds_the_requests_in_flight_and_not_those_to_come(lab: Lab) -> 
     questions(lab, 600)
     alive: list[int] = []
 
+    def count() -> int:
+        return sum(type(thing) is Work for thing in gc.get_objects())
+
     def answer(call: Call) -> Reply | None:
         if call.number % 150 == 0:
-            alive.append(sum(type(thing) is Work for thing in gc.get_objects()))
+            alive.append(count() - left)
         return None
+
+    gc.collect()
+    left = count()
 
     lab.api.answer = answer
     generate(lab, {"concurrency": 8})

@@ -51,8 +51,8 @@ def refuse(gate: Gate, *, started: float | None = None, in_flight: int = 0) -> N
 def test_the_limit_halves_once_for_one_storm() -> None:
     gate = Gate(16)
     started = time.monotonic()
-    for in_flight in range(15, 5, -1):
-        refuse(gate, started=started, in_flight=in_flight)
+    for _ in range(10):
+        refuse(gate, started=started, in_flight=12)
     assert gate.limit == 8
 
 
@@ -63,12 +63,22 @@ def test_calls_that_are_refused_after_a_pause_are_another_storm() -> None:
     assert gate.limit == 4
 
 
+@pytest.mark.parametrize(("n_taken", "limit"), [(40, 32), (20, 20), (3, 16)])
+def test_a_storm_lowers_the_limit_to_what_the_server_took_between_a_half_and_a_quarter(
+    n_taken: int, limit: int
+) -> None:
+    gate = Gate(64)
+    started = time.monotonic()
+    for in_flight in range(63, n_taken - 1, -1):
+        refuse(gate, started=started, in_flight=in_flight)
+    assert gate.limit == limit
+
+
 def test_the_limit_grows_back_at_once_to_what_the_server_took_and_stays_there() -> None:
     gate = Gate(64)
     started = time.monotonic()
     for in_flight in range(63, 39, -1):
         refuse(gate, started=started, in_flight=in_flight)
-    assert gate.limit == 32
     for _ in range(8):
         gate.succeed()
     assert gate.limit == 40
@@ -82,7 +92,7 @@ def test_after_a_time_without_refusals_the_limit_grows_by_one_each_round_up_to_t
 ) -> None:
     monkeypatch.setattr("gradetrail.generation.gate.PROBE_AFTER_S", 0.0)
     gate = Gate(16)
-    refuse(gate, in_flight=0)
+    refuse(gate, in_flight=8)
     assert gate.limit == 8
     for _ in range(sum(range(8, 16))):
         gate.succeed()
