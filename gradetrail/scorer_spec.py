@@ -5,6 +5,7 @@ Invariant: everything here enters the scorer_id; nothing that is not here can ch
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -43,6 +44,11 @@ NAMED_RULES = ("boxed", "number", "letter", "code_block", "first_line", "json", 
 
 def _expand_rule(item: Any) -> Any:
     if isinstance(item, str):
+        near = difflib.get_close_matches(item, NAMED_RULES, n=1, cutoff=0.75) if item.isidentifier() else []
+        if near and item not in NAMED_RULES:
+            raise ValueError(
+                f"`{item}` is no rule; did you mean `{near[0]}`? A pattern is `{{regex: '{item}'}}`"
+            )
         return {"rule": item} if item in NAMED_RULES else {"rule": "regex", "pattern": item}
     if isinstance(item, dict) and "rule" not in item:
         if "regex" in item:

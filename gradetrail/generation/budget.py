@@ -74,5 +74,5 @@ class Budget:
         return self.max_usd is not None and self.spent_usd >= self.max_usd
 
 
-FREE = frozenset({"mock", "replay", "python"})
-"""Providers whose calls are nobody's bill."""
+FREE = frozenset({"mock", "replay"})
+"""Providers whose calls are nobody's bill; a `python` adapter may well call an API that is paid."""

@@ -166,7 +166,7 @@ def make_plan(
         selection=selection,
         epochs=epochs,
         renderer=renderer,
-        warnings=(*samples.warnings, *_warnings(entrants, epochs)),
+        warnings=(*samples.warnings, *_warnings(entrants, epochs), *_same_questions(trials, samples)),
     )
 
 
@@ -174,6 +174,19 @@ def _warnings(entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:
     if epochs > 1:
         for name in sorted({e.model.display for e in entrants if e.shape.params.get("temperature") == 0}):
             yield f"{name}: {epochs} epochs at temperature 0 will give nearly the same answer each time"
+
+
+def _same_questions(trials: pa.Table, samples: Samples) -> Iterator[str]:
+    """Warn of prompts that ask every sample the same, which a template without `{{ }}` does."""
+    import pyarrow.compute as pc
+
+    if samples.selected.num_rows < 2:
+        return
+    counts = trials.group_by("prompt").aggregate([("input_hash", "count_distinct")])
+    for prompt, n_inputs in zip(counts["prompt"].to_pylist(), counts[1].to_pylist(), strict=True):
+        if n_inputs == 1:
+            rows = trials.filter(pc.field("prompt") == prompt).num_rows
+            yield f"prompt `{prompt}` asks all of its {rows:,} trials the same (a field is {{{{ name }}}})"
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 -- Calls with what each cost and the entrant that it was made for.
 -- One row per call_id.
--- US dollars: what the provider billed, else tokens at the price of the day. NULL where neither is known.
+-- US dollars: what the provider billed, else tokens at the price of the day; mock and replay cost 0. NULL: not known.
 -- Source: calls and prices; a subject's call belongs to its request's trial, a judge's to the trial that it graded.
 create or replace view call_costs as
 with subject as (
@@ -75,11 +75,12 @@ select
     owned.provider_model,
     owned.entrant[1] as model,
     owned.entrant[2] as prompt,
-    prices.model is not null as is_priced,
+    prices.model is not null or owned.provider in ('mock', 'replay') as is_priced,
     owned.input_tokens is not null or owned.output_tokens is not null as has_usage,
     coalesce(
         cast(owned.billed_usd as decimal(38, 15)),
         case
+            when owned.provider in ('mock', 'replay') then 0
             when prices.model is not null
                 then token_cost_usd(
                     owned.input_tokens,

@@ -240,3 +240,9 @@ def test_a_loaded_spec_cannot_be_changed() -> None:
 def test_every_shipped_spec_loads_and_fits_the_json_schema(path: Path) -> None:
     assert isinstance(load_spec(path), Spec)
     jsonschema.validate(read_source(path).value, SCHEMA)
+
+
+def test_a_mistyped_extraction_rule_is_not_taken_for_a_pattern() -> None:
+    with pytest.raises(SpecError, match=r"did you mean `number`\?"):
+        spec_from({**SHORT, "extract": "nmber"})
+    assert spec_from({**SHORT, "extract": "answer"}).extract[0].pattern == "answer"
