@@ -199,4 +199,9 @@ FORMATS = {
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """Talk to the user on stderr; control characters are escaped, since faults quote what they found."""
-    print(escaped_lines(text), file=stream or sys.stderr, flush=True)
+    stream = stream or sys.stderr
+    try:
+        print(escaped_lines(text), file=stream, flush=True)
+    except OSError:
+        # nobody listens any more; what is said must not end what is done
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -149,7 +149,12 @@ def truth(root: Path) -> dict[str, Counter[str]]:
     with Warehouse(root) as opened:
         assert opened.damaged == ()
         stored = {name: table(opened, name) for name in ("trials", "responses", "calls", "scores", "samples")}
-        return {**stored, "leaderboard": table(opened, "leaderboard", board)}
+        _, runs = opened.rows("select task, status, n_trials, n_answered, n_failed, n_pending from runs")
+        return {
+            **stored,
+            "leaderboard": table(opened, "leaderboard", board),
+            "runs": Counter(json.dumps(run) for run in runs),
+        }
 
 
 def stored_questions(root: Path) -> Counter[str]:

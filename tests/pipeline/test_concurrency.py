@@ -151,3 +151,7 @@ def test_eight_processes_at_once_come_to_the_truth_of_one_after_the_other(
                     assert one.code == 0 or (one.code == 2 and REFUSED.search(one.err)), one
             assert truth(root) == expected[n_specs]
             assert len(list((root / "runs").glob("*.json"))) == n_specs, "a spec was run twice"
+        n_calls = api.n_calls
+        again = write(*(["generate", spec, "--warehouse", root] for spec in specs[:n_specs]))
+        assert [one.code for one in again] == [0] * n_specs
+        assert api.n_calls == n_calls
