@@ -104,9 +104,13 @@ def test_a_worker_that_is_killed_costs_nothing_that_was_answered(lab: Lab) -> No
     lab.write(run=RAY)
     with started(lab.folder, "generate", "spec.yaml", **QUIETLY) as driver:
         until(lambda: lab.api.n_calls > 60)
-        stored = stored_questions(lab.warehouse)
         victim, survivor = workers(driver)
+        # slow enough that both workers hold calls when one is killed, however busy the machine is
+        lab.api.behaviour = Behaviour(2.0)
+        until(lambda: lab.api.in_flight == RAY["concurrency"])
+        stored = stored_questions(lab.warehouse)
         os.kill(victim, signal.SIGKILL)
+        lab.api.behaviour = Behaviour(0.05)
         _, err = driver.communicate()
     assert survivor != victim
     assert driver.returncode == 0, err
