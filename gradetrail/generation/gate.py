@@ -3,7 +3,7 @@
 Invariant: at most `limit` calls are in flight, none starts before `paused_until`, and no minute sees
 more than `requests_per_minute` starts or, by what calls have used so far, `tokens_per_minute`.
 The limit halves (or more, to a quarter) when the server says that it is too much, grows back at once to
-what the server took then, and from time to time by one more.
+what the server takes, and from time to time by one more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from collections import deque
 SLOW_START_LIMIT = 8
 """Calls in flight at first, where the server is a vendor's: it doubles with each round of successes."""
 PROBE_AFTER_S = 10.0
-"""Time without a refusal after which one call more is tried than the server took at the last."""
+"""Time without a refusal after which one call more is tried than the server takes."""
+FEW_ROUNDS = 5
+"""A refusal after fewer rounds of successes than this tells that one call fewer should be in flight."""
 MOST_PATIENCE_S = 160.0
 """That time doubles up to this while the one call more is refused."""
 
@@ -43,11 +45,13 @@ class Gate:
         self._tokens = _TokenBucket(tokens_per_minute) if tokens_per_minute else None
         self._successes = 0
         self._taken = concurrency
-        """Calls in flight that the server took when it refused others last."""
+        """Calls in flight that the server takes, by what it refused so far."""
+        self._n_taken = 0
+        """Successes since the last refusal."""
         self._least = 1
-        """What one storm may lower the limit to."""
+        """What the present storm may lower the limit to."""
         self._patience_s = PROBE_AFTER_S
-        self._backed_off_at = float("-inf")
+        self._refused_at = self._backed_off_at = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._sleeping: set[asyncio.Future[None]] = set()
         self._is_shut = False
@@ -124,30 +128,42 @@ class Gate:
         One storm is one signal: of a call that had `started` (monotonic seconds) before the last
         signal, only a wait that the server stated counts. Called after `leave`.
         """
-        is_new = started > self._backed_off_at
-        if is_new or is_stated:
-            self.pause(wait_s)
-        if is_new:
+        if started > self._backed_off_at:
             self._backed_off_at = time.monotonic()
-            self._successes = 0
-        if not is_too_much:
+            self.pause(wait_s)
+        elif is_stated:
+            self.pause(wait_s)
+        if is_too_much:
+            self._lower(started)
+
+    def _lower(self, started: float) -> None:
+        if started <= self._refused_at:
+            # more than one in a storm is no chance, and refusals come faster than answers: what is
+            # in flight when they are over, the server took
+            self._taken = max(self._least, min(self._taken, self.in_flight))
+            self.limit = min(self.limit, self._taken)
             return
-        if is_new:
-            is_probe = not self._is_starting and self.limit > self._taken
-            self._patience_s = min(self._patience_s * 2, MOST_PATIENCE_S) if is_probe else PROBE_AFTER_S
-            self._is_starting = False
-            self._least, self._taken, self.limit = self.limit // 4, self.limit, max(1, self.limit // 2)
-        # refusals come faster than answers: what is in flight when they are over, the server took
-        self._taken = max(1, self._least, min(self._taken, self.in_flight))
-        self.limit = min(self.limit, self._taken)
+        if self._is_starting:
+            self._is_starting, self._taken = False, self.limit
+        if self.limit > self._taken:
+            self._patience_s = min(self._patience_s * 2, MOST_PATIENCE_S)
+        else:
+            self._patience_s = PROBE_AFTER_S
+            if self._n_taken < FEW_ROUNDS * self._taken:
+                self._taken = max(1, self._taken - 1)
+        self._refused_at = time.monotonic()
+        self._n_taken = self._successes = 0
+        self._least = max(1, self.limit // 4)
+        self.limit = max(1, self.limit // 2)
 
     def succeed(self) -> None:
         """Let the limit grow: by one each success up to what the server took, then by one each round."""
+        self._n_taken += 1
         if self.limit >= self.ceiling:
             return
         self._successes += 1
         if not self._is_starting and self.limit >= self._taken:
-            is_patient = time.monotonic() - self._backed_off_at >= self._patience_s
+            is_patient = time.monotonic() - self._refused_at >= self._patience_s
             if self._successes < self.limit or not is_patient:
                 return
             if self.limit > self._taken:

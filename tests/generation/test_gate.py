@@ -94,7 +94,10 @@ def test_after_a_time_without_refusals_the_limit_grows_by_one_each_round_up_to_t
     gate = Gate(16)
     refuse(gate, in_flight=8)
     assert gate.limit == 8
-    for _ in range(sum(range(8, 16))):
+    for _ in range(15 - 8):
+        gate.succeed()
+    assert gate.limit == 15
+    for _ in range(15):
         gate.succeed()
     assert gate.limit == 16
     gate.succeed()
@@ -106,6 +109,14 @@ def test_the_limit_never_falls_below_one() -> None:
     for _ in range(10):
         refuse(gate)
     assert gate.limit == 1
+
+
+def test_a_refusal_while_everybody_pauses_for_another_reason_halves_the_limit_once() -> None:
+    gate = Gate(64)
+    started = time.monotonic()
+    gate.back_off(started, 0.0, is_stated=False, is_too_much=False)
+    refuse(gate, started=started, in_flight=1)
+    assert gate.limit == 32
 
 
 def test_one_storm_is_one_pause_unless_the_server_states_a_longer_one() -> None:
@@ -134,7 +145,17 @@ def test_a_slow_start_doubles_with_each_round_until_the_first_refusal() -> None:
     refuse(gate, in_flight=SLOW_START_LIMIT)
     for _ in range(100):
         gate.succeed()
-    assert gate.limit == SLOW_START_LIMIT
+    assert gate.limit == 2 * SLOW_START_LIMIT - 1
+
+
+@pytest.mark.parametrize(("n_between", "least"), [(1000, 63), (200, 38), (20, 3)])
+def test_refusals_now_and_then_do_not_wear_the_limit_down(n_between: int, least: int) -> None:
+    gate = Gate(64)
+    for _ in range(1000):
+        refuse(gate, in_flight=gate.limit - 1)
+        for _ in range(n_between):
+            gate.succeed()
+    assert gate.limit >= least
 
 
 def test_a_gate_that_is_shut_sends_everybody_away_whatever_they_wait_for() -> None:
