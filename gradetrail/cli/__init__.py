@@ -13,8 +13,10 @@ import sys
 def main() -> None:
     """Run the command line; the entry point of `gradetrail`."""
     from gradetrail.cli.app import app
+    from gradetrail.cli.lean import leave_pandas_out
     from gradetrail.errors import GradetrailError
 
+    leave_pandas_out()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -47,3 +47,30 @@ def test_no_sdk_and_no_data_frame_library_is_loaded(warehouse: Path, arguments: 
 def test_help_opens_no_database(tmp_path: Path) -> None:
     assert loaded_by(tmp_path / "warehouse", "--help") & {"duckdb", "pyarrow", "aiohttp", "jinja2"} == set()
     assert not (tmp_path / "warehouse").exists()
+
+
+def test_grading_and_running_load_no_pandas_though_pyarrow_would(warehouse: Path) -> None:
+    loaded = loaded_by(warehouse, "score", "--all", "--force")
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded
+
+
+def test_an_adapter_of_the_user_still_gets_pandas(tmp_path: Path) -> None:
+    (tmp_path / "adapter.py").write_text(
+        "import pandas as pd\n"
+        "import pyarrow as pa\n"
+        "class Adapter:\n"
+        "    model_id = 'mean'\n"
+        "    def generate(self, messages, sample):\n"
+        "        table = pa.Table.from_pandas(pd.DataFrame({'x': [1, 3]}))\n"
+        "        return str(table.to_pandas()['x'].mean())\n"
+    )
+    (tmp_path / "d.jsonl").write_text('{"q": "mean of 1 and 3?", "a": "2.0"}\n')
+    (tmp_path / "s.yaml").write_text(
+        "name: s\ndataset: d.jsonl\nprompt: '{{ q }}'\ntarget: '{{ a }}'\nscorer: exact\n"
+        "model: {model: python/mean, path: adapter.py}\n"
+    )
+    command = [sys.executable, "-m", "gradetrail", "run", "s.yaml", "--format", "jsonl"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert '"n_pass": 1' in done.stdout
