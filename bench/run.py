@@ -1,4 +1,4 @@
-"""Measures gradetrail beside the floors, in the same run, and writes the table of docs/benchmarks.md.
+"""Measures gradetrail beside the floors, in the same run, and writes the table of docs/benchmarks.md and README.md.
 
     python bench/run.py [--repeats 3] [--only b,d]
 
@@ -24,7 +24,7 @@ from pathlib import Path
 import make_dataset
 from measure import HERE, Cost, MockServer, median, run
 
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGES = (HERE.parent / "docs" / "benchmarks.md", HERE.parent / "README.md")
 MARKS = ("<!-- make bench: begin -->", "<!-- make bench: end -->")
 
 SPEC = """\
@@ -227,14 +227,15 @@ HEAD = """\
 
 
 def publish(table: str) -> None:
-    """Put the table between the marks of the page."""
-    page = PAGE.read_text(encoding="utf-8")
+    """Put the table between the marks of the pages that show it."""
     begin, end = MARKS
     section = f"{begin}\n\n{table}\n\n{end}"
-    PAGE.write_text(
-        re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: section, page, flags=re.DOTALL),
-        encoding="utf-8",
-    )
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        path.write_text(
+            re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: section, page, flags=re.DOTALL),
+            encoding="utf-8",
+        )
 
 
 def main() -> None:
