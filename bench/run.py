@@ -1,4 +1,4 @@
-"""Measures gradetrail beside the floors, in the same run, and writes the table of docs/benchmarks.md and README.md.
+"""Measures gradetrail beside the floors in the same run; writes the table of docs/benchmarks.md and README.
 
     python bench/run.py [--repeats 3] [--only b,d]
 
