@@ -2,23 +2,13 @@ from typing import Any
 
 import pytest
 
-from gradetrail.errors import GradetrailError
 from gradetrail.prompt import render
 from gradetrail.scoring.definition import columns
 from gradetrail.scoring.grade import grade
-from gradetrail.scoring.sandbox import find_sandbox
 from tests.scoring.grading import COLUMNS, Graded, answer, connection, definition, grades_of
 
 PARTS = {"program": "varchar", "checks": "varchar", "stdin": "varchar", "stdout": "varchar"}
 RIGHT, WRONG = "```python\ndef f():\n    return 1\n```", "```python\ndef f():\n    return 2\n```"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _sandbox() -> None:
-    try:
-        find_sandbox()
-    except GradetrailError as error:
-        pytest.skip(f"no sandbox here: {error}")
 
 
 def run(options: dict[str, Any], texts: list[str], sample: dict[str, Any]) -> list[Graded]:
