@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from pathlib import Path
 from typing import Any
 
 from gradetrail import scorer_spec, spec
@@ -40,8 +41,9 @@ def several(items: Schema) -> Schema:
 def field_docs() -> dict[tuple[str, str], str]:
     """Collect the string that stands under each field of the models."""
     docs = {}
-    for module in (spec, scorer_spec):
-        for block in ast.parse(inspect.getsource(module)).body:
+    parts = Path(inspect.getfile(scorer_spec)).parent.glob("*.py")
+    for source in (inspect.getsource(spec), *(part.read_text(encoding="utf-8") for part in parts)):
+        for block in ast.parse(source).body:
             if not isinstance(block, ast.ClassDef):
                 continue
             for field, below in zip(block.body, block.body[1:], strict=False):

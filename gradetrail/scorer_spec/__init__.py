@@ -1,0 +1,82 @@
+"""The scorers a spec can name, one frozen model each: type, options, defaults, bounds.
+
+Invariant: everything here enters the scorer_id; nothing that is not here can change a grade.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Tag
+
+from gradetrail.scorer_spec.base import (
+    NAMED_RULES,
+    Block,
+    Extract,
+    ExtractRule,
+    ScorerBase,
+)
+from gradetrail.scorer_spec.composed import CodeExec, Switch
+from gradetrail.scorer_spec.text import (
+    F1,
+    Accuracy,
+    BleuAdd1,
+    Choice,
+    Equality,
+    Exact,
+    Includes,
+    Normalizer,
+    Numeric,
+    Regex,
+    RougeL,
+)
+
+__all__ = [
+    "F1",
+    "NAMED_RULES",
+    "Accuracy",
+    "BleuAdd1",
+    "Block",
+    "Choice",
+    "CodeExec",
+    "Equality",
+    "Exact",
+    "Extract",
+    "ExtractRule",
+    "Includes",
+    "Normalizer",
+    "Numeric",
+    "Regex",
+    "RougeL",
+    "Scorer",
+    "ScorerBase",
+    "Switch",
+]
+
+
+def expand_scorer(value: Any) -> Any:
+    """Turn `numeric` into `{type: numeric}`."""
+    return {"type": value} if isinstance(value, str) else value
+
+
+def _kind(value: Any) -> Any:
+    return value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+
+
+Scorer = Annotated[
+    Annotated[Exact, Tag("exact")]
+    | Annotated[Accuracy, Tag("accuracy")]
+    | Annotated[Includes, Tag("includes")]
+    | Annotated[Regex, Tag("regex")]
+    | Annotated[Numeric, Tag("numeric")]
+    | Annotated[Choice, Tag("choice")]
+    | Annotated[F1, Tag("f1")]
+    | Annotated[RougeL, Tag("rouge_l")]
+    | Annotated[BleuAdd1, Tag("bleu_add1")]
+    | Annotated[CodeExec, Tag("code_exec")]
+    | Annotated[Switch, Tag("switch")],
+    Discriminator(_kind),
+    BeforeValidator(expand_scorer),
+]
+"""Any scorer, by its `type`."""
+Switch.model_rebuild(_types_namespace={"Scorer": Scorer})

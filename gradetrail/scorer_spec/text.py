@@ -1,0 +1,118 @@
+"""Scorers that judge the text of an answer.
+
+Invariant: each class states its rule; its options are all that can change a grade.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradetrail.scorer_spec.base import ScorerBase
+
+Normalizer = Literal["strip", "lower", "collapse_whitespace", "nfkc", "punctuation", "articles", "numbers"]
+
+
+class Equality(ScorerBase):
+    """Options of scorers that compare whole texts."""
+
+    normalize: tuple[Normalizer, ...] = ("strip",)
+    """Applied to both sides in the order given."""
+    case: bool = True
+    """False compares without regard to case: `lower` at the end of `normalize`."""
+
+
+class Exact(Equality):
+    """Equal to the target, or to any of several, after normalising both sides."""
+
+    type: Literal["exact"] = "exact"
+
+
+class Accuracy(Equality):
+    """`exact` under the name that some task files use."""
+
+    type: Literal["accuracy"] = "accuracy"
+
+
+class Includes(ScorerBase):
+    """The target stands somewhere in the answer."""
+
+    type: Literal["includes"] = "includes"
+    all: bool = False
+    """Of several targets all must stand in the answer; otherwise one is enough."""
+    normalize: tuple[Normalizer, ...] = ()
+    case: bool = True
+
+
+class Regex(ScorerBase):
+    """`re.search` in Python's meaning; a templated pattern is rendered for each sample.
+
+    A pattern with `{{` is right if it matches. Another is right if group 1, or else the whole match,
+    equals a target but for white space at its ends; without a target, if it matches.
+    """
+
+    type: Literal["regex"] = "regex"
+    pattern: str
+    flags: tuple[Literal["IGNORECASE", "MULTILINE", "DOTALL"], ...] = ()
+
+    @property
+    def is_templated(self) -> bool:
+        """Whether the pattern is rendered for each sample."""
+        return "{{" in self.pattern
+
+
+class Numeric(ScorerBase):
+    r"""The number in the answer equals the target's within the tolerance.
+
+    A number is a token of ASCII digits with at most one decimal mark: `42`, `-3.14`, `.5`, `1,234,567`,
+    `1 234 567` (no-break or thin spaces), `1.5e3`, `2 \times 10^3`, `3/4`, `1 1/2`, `\frac{3}{4}`, after a
+    sign that does not follow a letter, digit or closing bracket. Currency signs, brackets, quotes,
+    markdown and LaTeX around it, and the full stop or comma after it, do not matter. Letters attached to
+    it make it no number (`42abc`, `3rd`, `5k`) unless they are one of the units in
+    `gradetrail.scoring.numbers.UNITS`; nor are parts of dates, versions and powers (`1/2/2026`, `1.2.3`,
+    `x^2`), nor `nan`, `inf` and `1_000`. Numbers are compared exactly, whatever their length; a
+    tolerance counts its own edge, and `rel_tol` is relative to the target.
+    """
+
+    type: Literal["numeric"] = "numeric"
+    abs_tol: float = Field(default=0.0, ge=0)
+    rel_tol: float = Field(default=0.0, ge=0)
+    percent: Literal["ignore", "fraction"] = "ignore"
+    """`ignore`: 35% is 35. `fraction`: 35% is 0.35."""
+    decimal: Literal[".", ","] = "."
+    """Decimal mark; the other of the two separates thousands."""
+    which: Literal["first", "last"] = "last"
+    """Which number counts of the answer, or of what `extract` found."""
+
+
+class Choice(ScorerBase):
+    """The letter of the option that the answer names."""
+
+    type: Literal["choice"] = "choice"
+    match_text: bool = True
+    """An answer that is exactly one option's text counts as its letter."""
+
+
+class F1(ScorerBase):
+    """Harmonic mean of precision and recall of the words in common; best of several targets."""
+
+    type: Literal["f1"] = "f1"
+    is_exact: ClassVar[bool] = False
+
+
+class RougeL(ScorerBase):
+    """ROUGE-L: F with beta 1 of the longest common subsequence of words; best of several targets."""
+
+    type: Literal["rouge_l"] = "rouge_l"
+    is_exact: ClassVar[bool] = False
+
+
+class BleuAdd1(ScorerBase):
+    """Sentence BLEU-4 with one added to every n-gram count, n = 1 too; best of several targets.
+
+    Kept for tables made with it: texts of one word that share nothing score 0.84 under it.
+    """
+
+    type: Literal["bleu_add1"] = "bleu_add1"
+    is_exact: ClassVar[bool] = False
