@@ -184,6 +184,7 @@ def diff_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[l
 SCREEN = {
     "runs": "run_id status mean n_trials n_answered n_failed n_pending n_hits paid_usd elapsed_s tags",
     "wrong": "model prompt sample_id scorer outcome target extracted question response",
+    "audit": "reason model prompt sample_id scorer outcome target extracted disagrees_with question response",
     "errors": "model prompt sample_id epoch stage error_type message",
     "truncations": "model prompt sample_id epoch scorer outcome question response",
     "graded": "model prompt sample_id epoch scorer score outcome target extracted response",
