@@ -107,7 +107,7 @@ def entrants_of(spec: Spec, renderer: Renderer, narrowing: Narrowing) -> tuple[E
 
 def plan_identity(spec: Spec, renderer: Renderer, selection: Selection) -> str:
     """Hash task, prompts, request block and selection: what a run may not change on its way."""
-    request = spec.request.model_dump(mode="json", exclude_unset=True, exclude={"keep_raw"})
+    request = spec.request.model_dump(mode="json", exclude_unset=True, exclude={"keep_raw", "stream"})
     dataset = spec.dataset
     return content_id(
         "gradetrail.plan.v1",

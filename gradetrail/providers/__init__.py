@@ -58,7 +58,8 @@ def open_provider(
     from gradetrail.providers.endpoint import Limits, open_endpoint
 
     keep_raw = bool(spec.option(model, "keep_raw"))
-    endpoint, limits = open_endpoint(model, keep_raw=keep_raw), Limits(concurrency, timeout_s)
+    endpoint = open_endpoint(model, keep_raw=keep_raw, stream=spec.option(model, "stream"))
+    limits = Limits(concurrency, timeout_s)
     if model.provider == "openai":
         from gradetrail.providers.openai import OpenAI
 

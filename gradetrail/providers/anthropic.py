@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from gradetrail.providers.anthropic_stream import AnthropicStream, needs_stream
 from gradetrail.providers.endpoint import Endpoint, Limits
 from gradetrail.providers.forms import (
     anthropic_messages,
@@ -19,9 +20,10 @@ from gradetrail.providers.forms import (
     merged,
     split_system,
 )
-from gradetrail.providers.reply import block, count, read_answer, text_or_none
+from gradetrail.providers.reply import block, count, text_or_none
 from gradetrail.providers.response import Response, ToolCall, Usage
-from gradetrail.providers.sdk import ask, make_client
+from gradetrail.providers.sdk import Line, make_client
+from gradetrail.providers.streaming import Api
 from gradetrail.request import CallShape, Request, params_at
 
 SENDS = frozenset({"max_tokens", "temperature", "top_p", "top_k", "stop", "reasoning", "extra"})
@@ -93,8 +95,7 @@ def parse(body: Mapping[str, Any]) -> Response:
         elif kind == "thinking" and part["thinking"]:
             thoughts.append(part["thinking"])
         elif kind == "tool_use":
-            arguments = json.dumps(part["input"], ensure_ascii=False, separators=(",", ":"))
-            calls.append(ToolCall(part["name"], arguments, text_or_none(part.get("id"))))
+            calls.append(ToolCall(part["name"], _json_text(part["input"]), text_or_none(part.get("id"))))
     raw_stop = text_or_none(body.get("stop_reason"))
     return Response(
         text="".join(texts),
@@ -105,6 +106,11 @@ def parse(body: Mapping[str, Any]) -> Response:
         served_model=text_or_none(body.get("model")),
         usage=usage_of(body.get("usage")),
     )
+
+
+def _json_text(value: Any) -> str:
+    """Give a tool's input as JSON; one that a stream left unfinished is text already."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def usage_of(usage: Any) -> Usage:
@@ -126,23 +132,23 @@ def beta_headers(shape: CallShape) -> dict[str, str]:
     return {"anthropic-beta": ",".join(names)} if names else {}
 
 
+MESSAGES = Api("/v1/messages", parse, is_answer, AnthropicStream)
+
+
 class Anthropic:
     """Calls Anthropic."""
 
     def __init__(self, shape: CallShape, endpoint: Endpoint, limits: Limits) -> None:
         import anthropic
 
-        self._sdk, self._endpoint = anthropic, endpoint
-        client = anthropic.AsyncAnthropic
-        self._client = make_client(anthropic, client, endpoint, beta_headers(shape), limits)
+        client = make_client(anthropic, anthropic.AsyncAnthropic, endpoint, beta_headers(shape), limits)
+        is_streamed = needs_stream(shape) if endpoint.stream is None else endpoint.stream
+        self._line = Line(anthropic, client, endpoint, MESSAGES, is_streamed)
 
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""
-        reply = await ask(
-            self._sdk, self._client, "/v1/messages", payload(request), timeout_s, self._endpoint
-        )
-        return read_answer(*reply, parse, is_answer, self._endpoint)
+        return await self._line.ask(payload(request), timeout_s)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._line.client.close()

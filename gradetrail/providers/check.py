@@ -24,6 +24,9 @@ _TABLES = {
 }
 """Parameters that each API takes; the other providers leave parameters to the user's own code."""
 
+STREAMED = ("anthropic", "openai", "openai_compatible")
+"""Providers whose replies may be streamed."""
+
 
 def check_model(spec: Spec, model: Model, place: str) -> list[Fault]:
     """List what is wrong with a model, without calling it.
@@ -107,6 +110,12 @@ def _option_faults(spec: Spec, model: Model, where: str, place: str) -> Iterator
             yield Fault(
                 "anthropic needs a schema in `response_format`", where, f"{place}.response_format", fix
             )
+    if "stream" in (spec.params(model).get("extra") or {}):
+        fix = "write `stream: true` beside `extra`, not in it"
+        yield Fault("`stream` changes how a reply is read", where, f"{place}.extra", fix)
+    if model.stream and model.provider not in STREAMED:
+        fix = "leave `stream` out here"
+        yield Fault(f"{model.provider} cannot stream", where, f"{place}.stream", fix)
     if model.api == "responses" and model.provider not in ("openai", "openai_compatible"):
         yield Fault(f"{model.provider} has no Responses API", where, f"{place}.api", "leave `api` out")
     if spec.option(model, "betas") and model.provider != "anthropic":

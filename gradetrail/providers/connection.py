@@ -10,8 +10,8 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradetrail.errors import ProviderError
 from gradetrail.providers.endpoint import Endpoint, Limits
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 30.0
 USER_AGENT = "gradetrail"
+T = TypeVar("T")
+Read = Callable[["aiohttp.ClientResponse"], Awaitable[T]]
 NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
 
@@ -60,12 +62,16 @@ class Connection:
         self, method: str, url: str, timeout_s: float, **options: Any
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Send one request; give status, headers and body, whatever the status."""
+        return await self.exchange(method, url, timeout_s, _whole, **options)
+
+    async def exchange(self, method: str, url: str, timeout_s: float, read: Read[T], **options: Any) -> T:
+        """Send one request, and give what `read` makes of the reply; the limit covers both."""
         try:
             async with (
                 asyncio.timeout(timeout_s),
                 self.session().request(method, url, allow_redirects=False, **options) as reply,
             ):
-                return reply.status, reply.headers, await reply.read()
+                return await read(reply)
         except self._aiohttp.ClientError as error:
             raise connection_error(error, self.endpoint) from None
         except TimeoutError:
@@ -78,6 +84,10 @@ class Connection:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+async def _whole(reply: aiohttp.ClientResponse) -> tuple[int, Mapping[str, str], bytes]:
+    return reply.status, reply.headers, await reply.read()
 
 
 def connect_timeout_s(limits: Limits) -> float:

@@ -55,6 +55,8 @@ class Endpoint:
     """Proxy that the environment names for this URL."""
     keep_raw: bool = False
     """Whether replies' bodies are kept."""
+    stream: bool | None = None
+    """Whether replies are streamed; None: where the API needs it."""
 
 
 def expand(text: str) -> str:
@@ -172,7 +174,7 @@ def _unset(variable: str, where: str, field_name: str) -> Fault:
     )
 
 
-def open_endpoint(model: Model, *, keep_raw: bool = False) -> Endpoint:
+def open_endpoint(model: Model, *, keep_raw: bool = False, stream: bool | None = None) -> Endpoint:
     """Read URL, key and headers; SpecError names what is missing."""
     faults = list(endpoint_faults(model, "", model.display))
     if faults:
@@ -186,7 +188,7 @@ def open_endpoint(model: Model, *, keep_raw: bool = False) -> Endpoint:
     hidden += [os.environ[name] for value in model.headers.values() for name in _VARIABLE.findall(value)]
     hidden += [part for value in hidden for part in value.split(" ", 1)[1:]]
     secrets = Secrets([*hidden, *([api_key] if api_key else [])])
-    return Endpoint(url, api_key, headers, secrets, _proxy(url), keep_raw)
+    return Endpoint(url, api_key, headers, secrets, _proxy(url), keep_raw, stream)
 
 
 def _proxy(url: str) -> str | None:

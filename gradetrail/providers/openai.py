@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradetrail.providers import chat, responses
+from gradetrail.providers.chat_stream import STREAM_FIELDS, ChatStream
 from gradetrail.providers.endpoint import Endpoint, Limits
-from gradetrail.providers.reply import read_answer
 from gradetrail.providers.response import Response
-from gradetrail.providers.sdk import ask, make_client
+from gradetrail.providers.responses_stream import ResponsesStream
+from gradetrail.providers.sdk import Line, make_client
+from gradetrail.providers.streaming import Api
 from gradetrail.request import CallShape, Request
 
 SENDS = frozenset(
@@ -27,6 +29,15 @@ RESPONSES_SENDS = frozenset(
     {"max_tokens", "temperature", "top_p", "logprobs", "top_logprobs", "reasoning", "extra"}
 )
 """Parameters of the Responses API."""
+
+
+CHAT = Api("/chat/completions", chat.parse, chat.is_answer, ChatStream, STREAM_FIELDS)
+RESPONSES = Api("/responses", responses.parse, responses.is_answer, ResponsesStream)
+
+
+def api_of(shape: CallShape) -> Api:
+    """Give the API that calls of a shape go to."""
+    return RESPONSES if shape.api == "responses" else CHAT
 
 
 def payload(request: Request) -> dict[str, Any]:
@@ -45,18 +56,13 @@ class OpenAI:
     def __init__(self, shape: CallShape, endpoint: Endpoint, limits: Limits) -> None:
         import openai
 
-        self._sdk, self._endpoint = openai, endpoint
-        self._client = make_client(openai, openai.AsyncOpenAI, endpoint, {}, limits)
-        is_responses = shape.api == "responses"
-        self._path = "/responses" if is_responses else "/chat/completions"
-        self._parse = responses.parse if is_responses else chat.parse
-        self._is_answer = responses.is_answer if is_responses else chat.is_answer
+        client = make_client(openai, openai.AsyncOpenAI, endpoint, {}, limits)
+        self._line = Line(openai, client, endpoint, api_of(shape), bool(endpoint.stream))
 
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""
-        reply = await ask(self._sdk, self._client, self._path, payload(request), timeout_s, self._endpoint)
-        return read_answer(*reply, self._parse, self._is_answer, self._endpoint)
+        return await self._line.ask(payload(request), timeout_s)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._line.client.close()

@@ -1,20 +1,27 @@
 """Servers that speak OpenAI's API, over a lean client: the way for thousands of requests a second.
 
-Invariant: one call is one POST on a pooled connection; it is never repeated, redirected or streamed.
+Invariant: one call is one POST on a pooled connection; it is never repeated or redirected.
 `max_tokens` is sent under that name. An API key is sent where `api_key_env` names one.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradetrail.providers import chat, responses
 from gradetrail.providers.connection import Connection
 from gradetrail.providers.endpoint import Endpoint, Limits
+from gradetrail.providers.forms import merged
+from gradetrail.providers.openai import api_of
 from gradetrail.providers.reply import read_answer
 from gradetrail.providers.response import Response
+from gradetrail.providers.streaming import streamed_answer
 from gradetrail.request import CallShape, Request
+
+if TYPE_CHECKING:
+    import aiohttp
 
 SENDS = frozenset(
     {
@@ -49,17 +56,30 @@ class OpenAICompatible:
 
         self._connection = Connection(endpoint, limits)
         self._dumps = orjson.dumps
-        self._shape = shape
+        self._shape, self._api = shape, api_of(shape)
         self._fixed: dict[int, dict[str, Any]] = {}
-        is_responses = shape.api == "responses"
-        self._url = endpoint.url + ("/responses" if is_responses else "/chat/completions")
-        self._parse = responses.parse if is_responses else chat.parse
-        self._is_answer = responses.is_answer if is_responses else chat.is_answer
+        self._url = endpoint.url + self._api.path
 
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""
+        api, endpoint = self._api, self._connection.endpoint
+        if endpoint.stream:
+            return await self._streamed(request, timeout_s)
         reply = await self._connection.send("POST", self._url, timeout_s, data=self._body(request))
-        return read_answer(*reply, self._parse, self._is_answer, self._connection.endpoint)
+        return read_answer(*reply, api.parse, api.is_answer, endpoint)
+
+    async def _streamed(self, request: Request, timeout_s: float) -> Response:
+        api, started = self._api, time.monotonic()
+
+        async def read(reply: aiohttp.ClientResponse) -> Response:
+            chunks = reply.content.iter_any()
+            return await streamed_answer(
+                reply.status, reply.headers, chunks, api, self._connection.endpoint, started
+            )
+
+        body = self._encoded(merged(api.stream_fields, payload(request)))
+        accept = {"accept": "text/event-stream"}
+        return await self._connection.exchange("POST", self._url, timeout_s, read, data=body, headers=accept)
 
     def _body(self, request: Request) -> bytes:
         """Encode the payload; what all samples of an epoch share is built once."""

@@ -64,6 +64,19 @@ def read_answer(
             kind = headers.get("content-type", "no content type")
             raise bad_reply(f"the reply is not JSON ({kind}): {text[:SHOWN]}", secrets, status) from None
         raise failure(status, headers, text, secrets) from None
+    return answer_from(status, headers, body, parse, is_answer, endpoint)
+
+
+def answer_from(
+    status: int,
+    headers: Mapping[str, str],
+    body: Any,
+    parse: Callable[[Any], Response],
+    is_answer: Callable[[Any], bool],
+    endpoint: Endpoint,
+) -> Response:
+    """Turn a body that was JSON into an answer; ProviderError if it is none."""
+    secrets = endpoint.secrets
     if not is_answer(body):
         if is_success(status) and error_body(body) is None:
             raise bad_reply(f"the reply is no answer: {json.dumps(body)[:SHOWN]}", secrets, status)

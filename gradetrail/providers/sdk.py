@@ -7,12 +7,18 @@ elsewhere), and nothing but ProviderError and cancellation leaves here.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gradetrail.errors import ProviderError
 from gradetrail.providers.connection import connect_timeout_s, connection_error
 from gradetrail.providers.endpoint import Endpoint, Limits
+from gradetrail.providers.forms import merged
+from gradetrail.providers.reply import read_answer
+from gradetrail.providers.response import Response
+from gradetrail.providers.streaming import Api, streamed_answer
 
 
 def make_client(
@@ -23,7 +29,7 @@ def make_client(
 
     room = limits.concurrency
     pool = httpx2.Limits(max_connections=room, max_keepalive_connections=room)
-    # the whole call has one limit, in `ask`; the SDK's own would cut long answers off
+    # the whole call has one limit, in `Line.ask`; the SDK's own would cut long answers off
     timeout = httpx2.Timeout(None, connect=connect_timeout_s(limits))
     return client(
         api_key=endpoint.api_key,
@@ -35,22 +41,55 @@ def make_client(
     )
 
 
-async def ask(
-    sdk: Any, client: Any, path: str, body: dict[str, Any], timeout_s: float, endpoint: Endpoint
-) -> tuple[int, Mapping[str, str], bytes]:
-    """Post a body; give status, headers and body of the reply, whatever the status."""
-    import httpx2
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A client of an SDK, and how one API is spoken over it."""
 
-    try:
-        async with asyncio.timeout(timeout_s):
-            try:
-                reply = await client.post(path, cast_to=httpx2.Response, body=body)
-            except sdk.APIStatusError as error:
-                reply = error.response
-            return reply.status_code, reply.headers, reply.content
-    except TimeoutError:
-        raise ProviderError("timeout", f"no whole reply within {timeout_s:g} s") from None
-    except sdk.APIConnectionError as error:
-        raise connection_error(error, endpoint) from None
-    except (OSError, httpx2.HTTPError) as error:
-        raise connection_error(error, endpoint) from None
+    sdk: Any
+    client: Any
+    endpoint: Endpoint
+    api: Api
+    is_streamed: bool
+
+    async def ask(self, body: dict[str, Any], timeout_s: float) -> Response:
+        """Post a body, within a limit that covers the whole reply."""
+        import httpx2
+
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await (self._streamed(body) if self.is_streamed else self._whole(body))
+        except TimeoutError:
+            raise ProviderError("timeout", f"no whole reply within {timeout_s:g} s") from None
+        except self.sdk.APIConnectionError as error:
+            raise connection_error(error, self.endpoint) from None
+        except (OSError, httpx2.HTTPError) as error:
+            raise connection_error(error, self.endpoint) from None
+
+    async def _whole(self, body: dict[str, Any]) -> Response:
+        import httpx2
+
+        try:
+            reply = await self.client.post(self.api.path, cast_to=httpx2.Response, body=body)
+        except self.sdk.APIStatusError as error:
+            reply = error.response
+        api = self.api
+        return read_answer(
+            reply.status_code, reply.headers, reply.content, api.parse, api.is_answer, self.endpoint
+        )
+
+    async def _streamed(self, body: dict[str, Any]) -> Response:
+        started = time.monotonic()
+        try:
+            stream = await self.client.post(
+                self.api.path, cast_to=object, body=merged(self.api.stream_fields, body),
+                stream=True, stream_cls=self.sdk.AsyncStream[object],
+            )  # fmt: skip
+            reply = stream.response
+        except self.sdk.APIStatusError as error:
+            reply = error.response
+        try:
+            return await streamed_answer(
+                reply.status_code, reply.headers, reply.aiter_bytes(), self.api, self.endpoint, started
+            )
+        finally:
+            await reply.aclose()

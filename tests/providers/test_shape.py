@@ -103,6 +103,7 @@ def test_what_can_change_an_answer_changes_the_key(other: dict[str, Any]) -> Non
         {"api_key_env": "LAB_KEY"},
         {"headers": {"X-Team": "blue"}},
         {"keep_raw": True},
+        {"stream": True},
         {"api": "chat"},
     ],
 )

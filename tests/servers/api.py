@@ -11,12 +11,13 @@ import contextlib
 import json
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Literal
 
 from tests.servers.replies import Manner, default_body, digest_of, unit
+from tests.servers.streams import stream_of
 
 SPOKEN = ("/chat/completions", "/responses", "/messages")
 """Ends of the paths that are answered by default."""
@@ -34,7 +35,12 @@ class Reply:
     delay_s: float = 0.0
     fault: Literal["", "hang", "stall", "drip", "cut", "reset"] = ""
     """hang: no reply at all. stall: headers, then nothing. drip: a byte now and then, for ever.
-    cut: half the body, then the end of the connection. reset: the connection is reset."""
+    cut: half the body, then the end of the connection. reset: the connection is reset. Of a stream, `stall`
+    and `cut` begin after its events."""
+    events: Sequence[bytes] | None = None
+    """Parts of a streamed body, sent one by one; they take the place of `body`."""
+    gap_s: float = 0.0
+    """Time between two of them."""
 
 
 @dataclass(frozen=True)
@@ -205,8 +211,10 @@ class FakeApi:
             if draw < rules.fail_rate:
                 error = {"message": "made to fail", "type": "server_error"}
                 return Reply(500, {"type": "error", "error": error}, delay_s=rules.latency_s)
+        whole = default_body(call.path, body, rules.manner)
+        events = stream_of(call.path, whole) if body.get("stream") else None
         delay = rules.latency_s + rules.jitter_s * (2 * unit(digest, 9) - 1)
-        return Reply(body=default_body(call.path, body, rules.manner), delay_s=max(0.0, delay))
+        return Reply(body=whole, events=events, delay_s=max(0.0, delay))
 
 
 class _Connection(asyncio.Protocol):
@@ -285,8 +293,9 @@ class _Connection(asyncio.Protocol):
         reply = api._reply_to(call)
         if reply.status != 429:
             api.max_in_flight = max(api.max_in_flight, api.in_flight)
-        if reply.body is None and reply.fault in ("", "stall", "cut"):
-            reply = replace(reply, body=api._default(call).body)
+        if reply.body is None and reply.events is None and reply.fault in ("", "stall", "cut"):
+            default = api._default(call)
+            reply = replace(reply, body=default.body, events=default.events)
         if reply.delay_s > 0:
             self._loop.call_later(reply.delay_s, self._answer, reply)
         else:
@@ -302,7 +311,33 @@ class _Connection(asyncio.Protocol):
         if reply.fault == "reset":
             self._transport.abort()
             return
-        self._write(reply)
+        if reply.events is not None:
+            self._stream(reply)
+        else:
+            self._write(reply)
+
+    def _stream(self, reply: Reply) -> None:
+        assert self._transport is not None
+        assert reply.events is not None
+        head = [f"HTTP/1.1 {reply.status} OK", "content-type: text/event-stream; charset=utf-8"]
+        head += ["transfer-encoding: chunked", *(f"{name}: {value}" for name, value in reply.headers.items())]
+        self._transport.write(("\r\n".join(head) + "\r\n\r\n").encode("latin-1"))
+        self._next_event(reply, 0)
+
+    def _next_event(self, reply: Reply, number: int) -> None:
+        events = reply.events or ()
+        while self._transport is not None and number < len(events):
+            self._transport.write(b"%x\r\n%s\r\n" % (len(events[number]), events[number]))
+            number += 1
+            if reply.gap_s:
+                self._loop.call_later(reply.gap_s, self._next_event, reply, number)
+                return
+        if self._transport is None or reply.fault == "stall":
+            return
+        if reply.fault == "cut":
+            self._transport.close()
+        else:
+            self._transport.write(b"0\r\n\r\n")
 
     def _write(self, reply: Reply) -> None:
         assert self._transport is not None
