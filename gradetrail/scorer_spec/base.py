@@ -85,9 +85,15 @@ class ScorerBase(Block):
     """Exact types pass at 0.999999; the others at the middle of their bounds."""
     score_min: ClassVar[float | None] = 0.0
     score_max: ClassVar[float | None] = 1.0
-    higher_is_better: ClassVar[bool] = True
+    takes_target: ClassVar[bool] = True
+    """Whether answers are compared with a target."""
     file_options: ClassVar[tuple[str, ...]] = ()
-    """Options that name a file, whose content is in the scorer_id."""
+    """Options that may name a file, whose content is in the scorer_id."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a greater score is a better one."""
+        return True
 
     @property
     def threshold(self) -> float | None:

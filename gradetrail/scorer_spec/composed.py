@@ -42,6 +42,7 @@ class CodeExec(ScorerBase):
     memory_mb: int = Field(default=512, ge=64)
 
     uses_extract: ClassVar[bool] = False
+    takes_target: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _is_judged_by_something(self) -> CodeExec:

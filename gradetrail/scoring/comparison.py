@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 
 from gradetrail import sql
 from gradetrail.scorer_spec import Choice, CodeExec, Equality, Includes, Numeric, Regex
+from gradetrail.scoring.by_rule import compare_by_rule
 from gradetrail.scoring.chain import NOTHING, find_letters, find_numbers
 from gradetrail.scoring.definition import Definition, flag_bits
 from gradetrail.scoring.normalize import SQL_STEPS, normalized
 from gradetrail.scoring.numbers import Number, compared, find_number, is_within
-from gradetrail.scoring.overlap import METRICS, best_overlap
 from gradetrail.scoring.programs import compare_programs
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.regex_search import Search, find_by_regex, search_one, search_templated
 from gradetrail.scoring.regex_translation import SPACE
-from gradetrail.scoring.tables import Findings, Verdicts, batches
+from gradetrail.scoring.rules import RULES
+from gradetrail.scoring.tables import Findings, batches
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,8 +33,11 @@ NOT_BLANK = f"[^{SPACE}]"
 
 def compare(
     con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
-) -> None:
-    """Make `judged` from `haystack`; `allow_unsafe` runs programs even where no sandbox can be made."""
+) -> bool:
+    """Make `judged` from `haystack`, and say whether the scorer has further metrics, in `measure`.
+
+    `allow_unsafe` runs programs even where no sandbox can be made.
+    """
     scorer = definition.scorer
     if isinstance(scorer, CodeExec):
         compare_programs(con, scorer, allow_unsafe=allow_unsafe)
@@ -47,14 +51,16 @@ def compare(
     elif isinstance(scorer, Regex):
         _compare_matches(con, scorer, process, has_target=has_target(definition))
     else:
-        assert scorer.type in METRICS, scorer.type
-        _score_overlap(con, scorer.type)
+        rule = RULES[scorer.type](definition)
+        compare_by_rule(con, rule, takes_target=scorer.takes_target)
+        return rule.metrics is not None
+    return False
 
 
 def has_target(definition: Definition) -> bool:
     """Say whether answers are compared with a target, so that none can be graded without."""
     scorer = definition.scorer
-    if isinstance(scorer, CodeExec) or (isinstance(scorer, Regex) and scorer.is_templated):
+    if not scorer.takes_target or (isinstance(scorer, Regex) and scorer.is_templated):
         return False
     return definition.target is not None or definition.has_choices
 
@@ -126,21 +132,6 @@ def _write_wanted(con: duckdb.DuckDBPyConnection, read: Callable[[list[str]], Wa
         "faults": [item.fault for item in wanted],
     }
     sql.run_file(con, "scoring/wanted", params)
-
-
-def _score_overlap(con: duckdb.DuckDBPyConnection, metric: str) -> None:
-    """Score every text of `haystack` that is not blank and has a target."""
-    sql.run_file(con, f"scoring/{NOTHING}", {"rule": None})
-    sql.run_file(con, "scoring/todo", {"hint": NOT_BLANK})
-    sql.run_file(con, "scoring/no_verdict")
-    for batch in batches(con, "todo_texts"):
-        verdicts = Verdicts()
-        for row, text, _, targets in batch:
-            if targets is not None:
-                verdicts.add(row, best_overlap(metric, text, targets))
-        verdicts.write(con)
-    sql.run_file(con, "scoring/verdict_sources")
-    sql.run_file(con, "scoring/judged_in_python")
 
 
 def _compare_numbers(con: duckdb.DuckDBPyConnection, scorer: Numeric) -> None:

@@ -38,8 +38,8 @@ class Definition:
     """Template of the target; a list means any of; None: the right option, or no target at all."""
     has_choices: bool
     """Whether samples have options, so that the right option is the target where no template is given."""
-    files: tuple[tuple[str, str], ...] = ()
-    """sha256 of each file that the options name, by the option."""
+    files: tuple[tuple[str, bytes], ...] = ()
+    """Content of each file that the options name, by the option; `case.option` for those of a switch."""
 
     def scorer_id(self) -> str:
         """Hash the whole definition: 64 lower-case hex digits."""
@@ -48,8 +48,9 @@ class Definition:
     def content(self) -> dict[str, Any]:
         """Give what the id covers as JSON; options that keep their default are left out."""
         scorer = self.scorer
+        named = {name for name, _ in self.files}
         options = scorer.model_dump(
-            mode="json", exclude_defaults=True, exclude={"type", "extract", "target", "cases"}
+            mode="json", exclude_defaults=True, exclude={"type", "extract", "target", "cases", *named}
         )
         confidence = self.confidence and self.confidence.model_dump(
             mode="json", by_alias=True, exclude_defaults=True
@@ -62,7 +63,7 @@ class Definition:
             "confidence": confidence,
             "target": self.target,
             "has_choices": self.has_choices,
-            "files": dict(self.files),
+            "files": {name: hashlib.sha256(data).hexdigest() for name, data in self.files if "." not in name},
             "cases": {key: case.scorer_id() for key, case in self.cases().items()},
         }
         return {name: value for name, value in content.items() if value}
@@ -107,6 +108,11 @@ class Definition:
                 scorer=case,
                 extract=_chain(case, self.extract),
                 target=self._case_target(key, case),
+                files=tuple(
+                    (name.removeprefix(f"{key}."), data)
+                    for name, data in self.files
+                    if name.startswith(f"{key}.")
+                ),
             )
             for key, case in self.scorer.cases.items()
         }
@@ -120,7 +126,7 @@ class Definition:
     @property
     def needs_target(self) -> bool:
         """Whether an answer cannot be graded without a target."""
-        return not isinstance(self.scorer, Regex | CodeExec | Switch)
+        return self.scorer.takes_target and not isinstance(self.scorer, Regex | Switch)
 
 
 def definitions(spec: Spec) -> list[Definition]:
@@ -133,7 +139,7 @@ def definitions(spec: Spec) -> list[Definition]:
             confidence=spec.confidence,
             target=_target(scorer, spec.target, has_choices=spec.choices is not None),
             has_choices=spec.choices is not None,
-            files=tuple(_digests(spec, scorer)),
+            files=tuple(_contents(spec, scorer)),
         )
         for name, scorer in spec.scorers.items()
     ]
@@ -176,11 +182,14 @@ def have_targets(scorer: Switch, *, has_choices: bool) -> bool:
     return any(_case_target(case, has_choices=has_choices) is not None for case in scorer.cases.values())
 
 
-def _digests(spec: Spec, scorer: Scorer) -> Iterator[tuple[str, str]]:
+def _contents(spec: Spec, scorer: Scorer) -> Iterator[tuple[str, bytes]]:
     for option in scorer.file_options:
         name = getattr(scorer, option)
-        if name is not None and spec.path(name).is_file():
-            yield option, hashlib.sha256(spec.path(name).read_bytes()).hexdigest()
+        if isinstance(name, str) and spec.path(name).is_file():
+            yield option, spec.path(name).read_bytes()
+    if isinstance(scorer, Switch):
+        for key, case in scorer.cases.items():
+            yield from ((f"{key}.{option}", data) for option, data in _contents(spec, case))
 
 
 def columns(definition: Definition) -> dict[str, str]:

@@ -75,7 +75,7 @@ def _grade_subject(
         sql.run_file(con, f"scoring/{name}")
     else:
         sql.run_file(con, "scoring/haystack")
-    compare(con, definition, process, allow_unsafe=allow_unsafe)
+    has_measures = compare(con, definition, process, allow_unsafe=allow_unsafe)
     if definition.extract:
         sql.run_file(con, "scoring/noted_pieces")
     scorer = definition.scorer
@@ -83,3 +83,5 @@ def _grade_subject(
     sql.run_file(con, "scoring/grade_judged", params)
     needs_target = has_target(definition) or definition.needs_target
     sql.run_file(con, "scoring/grade_rest", {"needs_target": needs_target})
+    if has_measures:
+        sql.run_file(con, "scoring/grade_measures", params)

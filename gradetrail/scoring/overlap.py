@@ -14,6 +14,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from gradetrail.scoring.definition import Definition
+from gradetrail.scoring.rule import Rule, Verdict, one_by_one
+
 MAX_ORDER = 4
 
 
@@ -92,3 +95,9 @@ def best_overlap(metric: str, answer: str, targets: Sequence[str]) -> float:
     """Give the score against the best of several targets."""
     given = words(answer)
     return max(METRICS[metric](given, words(target)) for target in targets)
+
+
+def overlap_rule(definition: Definition) -> Rule:
+    """Give the rule of `f1`, `rouge_l` or `bleu_add1`."""
+    metric = definition.scorer.type
+    return one_by_one(lambda given: Verdict(best_overlap(metric, given.text, given.targets)))

@@ -18,7 +18,9 @@ from (
         count(*) over (partition by answer.entrant, answer.sample_id) as n_answers
     from grade
     inner join answer on grade.row = answer.row
-    where answer.status = 'answered'
+    where
+        answer.status = 'answered'
+        and grade.metric = 'score'
 ) as vote
 where
     grade.row = vote.row

@@ -233,6 +233,6 @@ def test_the_id_of_a_switch_covers_its_cases() -> None:
 def test_the_content_of_a_file_that_a_scorer_names_is_in_its_id() -> None:
     first = definition("exact")
     assert (
-        replace(first, files=(("file", "00"),)).scorer_id()
-        != replace(first, files=(("file", "01"),)).scorer_id()
+        replace(first, files=(("file", b"00"),)).scorer_id()
+        != replace(first, files=(("file", b"01"),)).scorer_id()
     )
