@@ -11,7 +11,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from gradetrail import scorer_spec, spec
+from gradetrail import model_spec, scorer_spec, spec
 from gradetrail.scorer_spec import NAMED_RULES
 
 Schema = dict[str, Any]
@@ -42,7 +42,10 @@ def field_docs() -> dict[tuple[str, str], str]:
     """Collect the string that stands under each field of the models."""
     docs = {}
     parts = Path(inspect.getfile(scorer_spec)).parent.glob("*.py")
-    for source in (inspect.getsource(spec), *(part.read_text(encoding="utf-8") for part in parts)):
+    for source in (
+        *map(inspect.getsource, (spec, model_spec)),
+        *(part.read_text(encoding="utf-8") for part in parts),
+    ):
         for block in ast.parse(source).body:
             if not isinstance(block, ast.ClassDef):
                 continue

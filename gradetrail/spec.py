@@ -7,7 +7,6 @@ validation, unknown keys are refused at every depth, and every fault names file,
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,23 +14,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from gradetrail.errors import Fault, SpecError
+from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
 from gradetrail.scorer_spec import Block, Extract, Scorer
 from gradetrail.spec_faults import faults_of
-from gradetrail.spec_forms import expand_model, expand_spec
+from gradetrail.spec_forms import expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
 
-NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\Z")
-"""What names of specs, prompts, scorers and tags look like: they become parts of file names."""
+__all__ = [
+    "NAME", "PARAMETERS", "PROVIDERS", "Choices", "Confidence", "Dataset", "FewShot", "Model", "Prompt",
+    "RequestParams", "RunKnobs", "Spec", "load_spec", "spec_from",
+]  # fmt: skip
+
 PROVIDERS = ("anthropic", "http", "mock", "openai", "openai_compatible", "python", "replay")
-
-
-def _checked_name(value: Any) -> Any:
-    if isinstance(value, str) and not NAME.match(value):
-        raise ValueError(f"`{value}` is not a name: letters, digits, `_`, `.`, `-`, no `..`, at most 100")
-    return value
-
-
-Name = Annotated[str, BeforeValidator(_checked_name)]
 
 
 class Dataset(Block):
@@ -92,90 +86,6 @@ class FewShot(Block):
     """Field that must be equal in example and sample."""
     seed: int = 0
     as_: Literal["turns", "text"] = Field(default="turns", alias="as")
-
-
-class RequestParams(Block):
-    """What is sent besides the messages; only what is stated here is sent."""
-
-    max_tokens: int | None = Field(default=None, gt=0)
-    temperature: float | None = Field(default=None, ge=0)
-    top_p: float | None = Field(default=None, ge=0, le=1)
-    top_k: int | None = Field(default=None, gt=0)
-    seed: int | None = None
-    stop: tuple[str, ...] | str | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    logprobs: bool | None = None
-    top_logprobs: int | None = Field(default=None, ge=0)
-    reasoning: str | int | None = None
-    """Effort (`low`, `medium`, `high`, ...) or a budget in tokens."""
-    tools: Any = None
-    """JSON file or list of tool definitions."""
-    tool_choice: Any = None
-    response_format: Any = None
-    """JSON file or mapping."""
-    system: str | None = None
-    """System message for prompts that have none."""
-    betas: tuple[str, ...] = ()
-    """Beta headers (Anthropic)."""
-    extra: dict[str, Any] | None = None
-    """Further fields of the request's body, as the provider names them."""
-    keep_raw: bool = False
-    """Store the reply's body."""
-
-
-PARAMETERS = (
-    "max_tokens", "temperature", "top_p", "top_k", "seed", "stop", "presence_penalty",
-    "frequency_penalty", "logprobs", "top_logprobs", "reasoning", "extra",
-)  # fmt: skip
-"""Fields of RequestParams that go into a request's `params`."""
-
-
-class Model(RequestParams):
-    """One model with its own parameters, over those of `request`."""
-
-    model: str
-    """`provider/name`."""
-    as_: str | None = Field(default=None, alias="as")
-    """Display name; default: `model`."""
-    base_url: str | None = None
-    """May hold `${NAME}`, read from the environment and stored unexpanded; then `endpoint` is required."""
-    endpoint: Name | None = None
-    """Name of the server for identities, in place of base_url."""
-    revision: str | None = None
-    api: Literal["chat", "responses"] | None = None
-    api_key_env: str | None = None
-    """Environment variable that holds the key; default: the provider's own."""
-    headers: dict[str, str] = {}
-    """Further headers; values may hold `${NAME}` and are never stored."""
-    answers: str | None = None
-    """replay: file of recorded answers."""
-    field: str | None = None
-    """replay: dotted path of the answer inside the sample."""
-    path: str | None = None
-    """python: source file."""
-    class_: str = Field(default="Adapter", alias="class")
-    """python: class in that file."""
-    body: Any = None
-    """http: body template; `{{ prompt }}`, `{{ messages }}`, `{{ model }}` and parameters."""
-    reply: str | None = None
-    """http: dotted path of the answer in the reply, such as `choices.0.text`."""
-    method: Literal["POST", "GET", "PUT"] = "POST"
-
-    @property
-    def provider(self) -> str:
-        """The part before the first slash."""
-        return self.model.partition("/")[0]
-
-    @property
-    def name(self) -> str:
-        """The part after the first slash: the provider's name for the model."""
-        return self.model.partition("/")[2]
-
-    @property
-    def display(self) -> str:
-        """Name on boards."""
-        return self.as_ or self.model
 
 
 class Confidence(Block):

@@ -73,20 +73,6 @@ def expand_prompt(value: Any) -> Any:
     return value
 
 
-def expand_model(value: Any) -> Any:
-    """Turn `provider/name` and the older `{provider, name, params}` into the full form."""
-    if isinstance(value, str):
-        return {"model": value}
-    if isinstance(value, dict) and "provider" in value and "name" in value and "model" not in value:
-        rest = {key: item for key, item in value.items() if key not in ("provider", "name", "params")}
-        params = value.get("params")
-        own = dict(params) if isinstance(params, dict) else {}
-        # the older form sent max_tokens 1024 and temperature 0 unless told otherwise
-        own = {"max_tokens": 1024, "temperature": 0, **own}
-        return {"model": f"{value['provider']}/{value['name']}", **own, **rest}
-    return value
-
-
 def expand_scorer_form(value: Any) -> Any:
     """Turn a scorer's string form and its older options into the full form."""
     if isinstance(value, str):
@@ -95,4 +81,7 @@ def expand_scorer_form(value: Any) -> Any:
         rest = {key: item for key, item in value.items() if key != "target_field"}
         rest.setdefault("normalize", [])
         return {**rest, "target": "{{ " + str(value["target_field"]) + " }}"}
+    if isinstance(value, dict) and value.get("type") == "judge":
+        older = {"judge_prompt": "file", "samples": "votes"}
+        return {older.get(name, name): item for name, item in value.items()}
     return value

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
+from gradetrail.model_spec import Block
 from gradetrail.scorer_spec.base import (
     NAMED_RULES,
-    Block,
     Extract,
     ExtractRule,
     ScorerBase,
 )
 from gradetrail.scorer_spec.composed import CodeExec, Switch
+from gradetrail.scorer_spec.judge import Criterion, Judge, JudgeFile, Opponent
 from gradetrail.scorer_spec.text import (
     F1,
     Accuracy,
@@ -39,13 +40,17 @@ __all__ = [
     "Block",
     "Choice",
     "CodeExec",
+    "Criterion",
     "Equality",
     "Exact",
     "Extract",
     "ExtractRule",
     "Includes",
+    "Judge",
+    "JudgeFile",
     "Normalizer",
     "Numeric",
+    "Opponent",
     "Regex",
     "RougeL",
     "Scorer",
@@ -74,6 +79,7 @@ Scorer = Annotated[
     | Annotated[RougeL, Tag("rouge_l")]
     | Annotated[BleuAdd1, Tag("bleu_add1")]
     | Annotated[CodeExec, Tag("code_exec")]
+    | Annotated[Judge, Tag("judge")]
     | Annotated[Switch, Tag("switch")],
     Discriminator(_kind),
     BeforeValidator(expand_scorer),

@@ -8,13 +8,9 @@ from __future__ import annotations
 import difflib
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator
 
-
-class Block(BaseModel):
-    """A frozen block of a spec; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, coerce_numbers_to_str=False)
+from gradetrail.model_spec import Block
 
 
 class ExtractRule(Block):
