@@ -6,11 +6,13 @@ dataset are shown together, each with its place; a selection keeps dataset order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from gradetrail.dataset.columns import text_chunks
+from gradetrail.dataset.columns import Texts
+from gradetrail.dataset.contents import Contents
 from gradetrail.dataset.findings import Findings
 from gradetrail.dataset.rows import JsonFloat, field_text, json_text, parse_row
 from gradetrail.dataset.selection import Selection, check_selection, choose
@@ -33,12 +35,61 @@ class Samples:
 
     dataset_id: str
     """Identity of all rows, before selection."""
-    everything: pa.Table
-    """dataset_id, sample_id, sample_hash, position, content: every row, in dataset order."""
-    selected: pa.Table
-    """sample_id, sample_hash, position, content, category, cluster: the selected rows, same order."""
+    index: pa.Table
+    """sample_id, sample_hash: every row, in dataset order."""
+    chosen: pa.Table
+    """sample_id, sample_hash, position, category, cluster: the selected rows, same order."""
+    contents: Contents
+    """JSON text of every row, by position."""
     warnings: tuple[str, ...]
     """What was repaired or renamed."""
+
+    @property
+    def everything(self) -> pa.Table:
+        """All rows in memory: dataset_id, sample_id, sample_hash, position, content."""
+        import pyarrow as pa
+
+        return pa.concat_tables(self.batches(everything=True))
+
+    @property
+    def selected(self) -> pa.Table:
+        """The selected rows in memory: sample_id, sample_hash, position, content, category, cluster."""
+        import pyarrow as pa
+
+        return pa.concat_tables(self.batches())
+
+    def content(self, number: int) -> str:
+        """Give the JSON text of the selected row of that number, from 0."""
+        return self.contents[self.chosen.column("position")[number].as_py()]
+
+    def batches(self, *, everything: bool = False) -> Iterator[pa.Table]:
+        """Yield the selected rows, or all rows as they are stored, some megabytes at a time."""
+        import pyarrow as pa
+
+        at = 0
+        positions = None if everything else self._positions()
+        for texts in self.contents.chunks(positions):
+            content = pa.array(texts, pa.string())
+            if everything:
+                rows = self.index.slice(at, len(texts))
+                yield pa.table(
+                    {
+                        "dataset_id": pa.repeat(pa.scalar(self.dataset_id), len(texts)),
+                        "sample_id": rows.column("sample_id"),
+                        "sample_hash": rows.column("sample_hash"),
+                        "position": pa.array(range(at, at + len(texts)), pa.int64()),
+                        "content": content,
+                    }
+                )
+            else:
+                yield self.chosen.slice(at, len(texts)).add_column(3, "content", content)
+            at += len(texts)
+
+    def _positions(self) -> Sequence[int] | None:
+        """Give the places of the selected rows; None for all."""
+        if self.chosen.num_rows == self.index.num_rows:
+            return None
+        return array("q", cast("list[int]", self.chosen.column("position").to_pylist()))
 
 
 def load_samples(spec: Spec, selection: Selection = Selection(), frame: object | None = None) -> Samples:
@@ -47,6 +98,8 @@ def load_samples(spec: Spec, selection: Selection = Selection(), frame: object |
     `frame` is a DataFrame (polars, pandas, pyarrow, ...) or a list of mappings. Raises DatasetError
     with every fault that was found, SelectionError if nothing is left.
     """
+    import pyarrow as pa
+
     from gradetrail.dataset.collect import collect
     from gradetrail.dataset.ids import dataset_id
     from gradetrail.dataset.source import file_sources, frame_source
@@ -65,15 +118,14 @@ def load_samples(spec: Spec, selection: Selection = Selection(), frame: object |
     ids = _sample_ids(spec, rows, findings)
     findings.check()
     identity = dataset_id(ids, rows.hashes)
-    everything = _everything(identity, ids, rows)
+    index = pa.table({"sample_id": ids, "sample_hash": rows.hashes})
     keeps = _conditions(spec, selection, sources, rows, findings)
     if selection.seed is not None and selection.sample is None:
         findings.warn("--seed has no effect without --sample")
-    names = [name for chunk in text_chunks(ids) for name in chunk]
-    chosen = choose(names, spec.dataset, selection, keeps)
-    selected = _selected(spec, everything, chosen, rows, findings)
+    places = choose(Texts(ids), spec.dataset, selection, keeps)
+    chosen = _chosen(spec, index, places, rows, findings)
     findings.check()
-    return Samples(identity, everything, selected, findings.warnings)
+    return Samples(identity, index, chosen, rows.content, findings.warnings)
 
 
 def _queried(spec: Spec, sources: Sequence[Source], findings: Findings) -> Source:
@@ -83,7 +135,7 @@ def _queried(spec: Spec, sources: Sequence[Source], findings: Findings) -> Sourc
 
     table = own_table(sources, findings)
     if table is None:
-        table = typed_table(collect(sources, findings, None).content)
+        table = typed_table(collect(sources, findings, None).content.column())
         findings.check()
     query = UserSql(spec.dataset.query or "", spec.where("dataset", "query"), "dataset.query")
     return TableSource("query", query_rows(table, query, findings))
@@ -105,7 +157,9 @@ def _conditions(
     if not wanted:
         return {}
     table = own_table(sources, findings)
-    kept = kept_rows(typed_table(rows.content) if table is None else table, list(wanted.values()), findings)
+    if table is None:
+        table = typed_table(rows.content.column())
+    kept = kept_rows(table, list(wanted.values()), findings)
     return dict(zip(wanted, kept, strict=True))
 
 
@@ -132,51 +186,35 @@ def _sample_ids(spec: Spec, rows: Collected, findings: Findings) -> TextColumn:
     return rows.ids
 
 
-def _everything(identity: str, ids: TextColumn, rows: Collected) -> pa.Table:
+def _chosen(
+    spec: Spec, index: pa.Table, places: Sequence[int], rows: Collected, findings: Findings
+) -> pa.Table:
     import pyarrow as pa
 
-    sizes = [len(chunk) for chunk in rows.content.chunks]
-    # slices of one array: the identity is in memory once, not once a row
-    same = pa.array([identity] * max(sizes), type=pa.string())
-    return pa.table(
-        {
-            "dataset_id": pa.chunked_array([same.slice(0, size) for size in sizes]),
-            "sample_id": ids,
-            "sample_hash": rows.hashes,
-            "position": pa.array(range(len(ids)), type=pa.int64()),
-            "content": rows.content,
-        }
-    )
-
-
-def _selected(
-    spec: Spec, everything: pa.Table, chosen: Sequence[int], rows: Collected, findings: Findings
-) -> pa.Table:
-    table = everything.drop_columns(["dataset_id"])
-    if len(chosen) < table.num_rows:
-        mask = [False] * table.num_rows
-        for position in chosen:
-            mask[position] = True
-        table = table.filter(mask)
+    is_whole = len(places) == index.num_rows
+    positions = pa.array(places, pa.int64())
+    table = (index if is_whole else index.take(positions)).append_column("position", positions)
     for column in ("category", "cluster"):
-        table = table.append_column(column, _field(spec, column, table, rows, findings))
+        table = table.append_column(column, _field(spec, column, places, rows, findings))
     return table
 
 
-def _field(spec: Spec, column: str, table: pa.Table, rows: Collected, findings: Findings) -> pa.Array[Any]:
+def _field(
+    spec: Spec, column: str, positions: Sequence[int], rows: Collected, findings: Findings
+) -> pa.Array[Any]:
     """Give the text of the field that the spec names as `category` or `cluster`."""
     import pyarrow as pa
 
     name: str | None = getattr(spec.dataset, column)
     if name is None:
-        return pa.nulls(table.num_rows, pa.string())
-    values, lacking = [], []
-    for batch in table.select(["position", "content"]).to_batches():
-        for position, content in zip(*(values_of.to_pylist() for values_of in batch.columns), strict=True):
-            row = parse_row(content)
-            if name not in row:
-                lacking.append(position)
-            values.append(field_text(row.get(name)))
+        return pa.nulls(len(positions), pa.string())
+    values: list[str | None] = []
+    lacking: list[int] = []
+    for text in (text for texts in rows.content.chunks(positions) for text in texts):
+        row = parse_row(text)
+        if name not in row:
+            lacking.append(positions[len(values)])
+        values.append(field_text(row.get(name)))
     if lacking:
         places = rows.places.listing(lacking)
         known = did_you_mean(name, rows.fields)

@@ -1,4 +1,4 @@
-"""Reads all rows of the sources into Arrow, batch by batch.
+"""Reads all rows of the sources: their text to disk, what names them into Arrow, batch by batch.
 
 Invariant: one row is in Python at a time, besides the batch that is being built; a row that is at
 fault is named and left out, and the load fails when all are read.
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gradetrail.dataset.contents import Contents
 from gradetrail.dataset.findings import Findings, Part, Places
 from gradetrail.dataset.ids import id_fault, id_text
 from gradetrail.dataset.rows import RowReader
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
     from gradetrail.dataset.columns import TextColumn
 
 BATCH_ROWS = 8192
-BATCH_CHARACTERS = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
     """All rows of a dataset, in order."""
 
-    content: TextColumn
+    content: Contents
     hashes: TextColumn
     ids: TextColumn
     """Text of the id field; NULL in rows that lack it."""
@@ -59,8 +59,8 @@ class _Column:
 def collect(sources: Iterable[Source], findings: Findings, id_field: str | None) -> Collected:
     """Read every row; values of `id_field` that cannot be ids become faults. None reads no ids."""
     reader, places, fields = RowReader(findings), Places(), set[str]()
-    contents, hashes, ids = columns = (_Column(), _Column(), _Column())
-    n_characters = 0
+    contents = Contents()
+    hashes, ids = columns = (_Column(), _Column())
     for source in sources:
         part = source.part()
         for number, text in source.rows(part, findings):
@@ -69,18 +69,16 @@ def collect(sources: Iterable[Source], findings: Findings, id_field: str | None)
                 continue
             row, content, digest = found
             fields.update(row)
-            contents.batch.append(content)
+            contents.append(content)
             hashes.batch.append(digest)
             ids.batch.append(_id(row, id_field, part, number, findings))
             places.add(part, number)
-            n_characters += len(content)
-            if len(ids.batch) == BATCH_ROWS or n_characters > BATCH_CHARACTERS:
-                n_characters = 0
+            if len(ids.batch) == BATCH_ROWS:
                 for column in columns:
                     column.flush()
     for column in columns:
         column.flush()
-    return Collected(contents.column(), hashes.column(), ids.column(), places, fields)
+    return Collected(contents, hashes.column(), ids.column(), places, fields)
 
 
 def _id(row: dict[str, Any], name: str | None, part: Part, number: int, findings: Findings) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -16,6 +16,22 @@ def text_column(chunks: Iterable[list[str] | list[str | None]]) -> TextColumn:
     import pyarrow as pa
 
     return pa.chunked_array([pa.array(chunk, type=pa.string()) for chunk in chunks], type=pa.string())
+
+
+class Texts(Sequence[str]):
+    """A column without NULL as a list, which is made when a value is first asked for."""
+
+    def __init__(self, column: TextColumn) -> None:
+        self._column = column
+        self._values: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, place: Any) -> Any:
+        if not self._values:
+            self._values = [text for texts in text_chunks(self._column) for text in texts]
+        return self._values[place]
 
 
 def text_chunks(column: TextColumn) -> Iterator[list[str]]:
