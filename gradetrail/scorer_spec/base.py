@@ -92,12 +92,16 @@ class ScorerBase(Block):
         return True
 
     @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Least and greatest score; None where there is none."""
+        return self.score_min, self.score_max
+
+    @property
     def threshold(self) -> float | None:
         """Score from which `is_pass` holds; None for an unbounded scorer without one."""
         if self.pass_threshold is not None:
             return self.pass_threshold
         if self.is_exact:
             return 0.999999
-        if self.score_min is None or self.score_max is None:
-            return None
-        return (self.score_min + self.score_max) / 2
+        low, high = self.bounds
+        return None if low is None or high is None else (low + high) / 2
