@@ -129,6 +129,15 @@ def _suspects(source: str, values: Mapping[str, Any]) -> str:
     return f" in {', '.join(f'`{name}`' for name in odd)}" if odd else ""
 
 
+@lru_cache(maxsize=4096)
+def names_in(source: str) -> frozenset[str]:
+    """Name the variables that a template reads; none where its syntax is wrong."""
+    try:
+        return frozenset(meta.find_undeclared_variables(environment().parse(source)))
+    except TemplateError:
+        return frozenset()
+
+
 def value_of(source: str, values: Mapping[str, Any]) -> Any:
     """Evaluate a template; one that is exactly one `{{ field }}` keeps the field's type."""
     field = FIELD_ONLY.match(source)

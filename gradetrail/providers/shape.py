@@ -22,8 +22,10 @@ def place_of(spec: Spec, place: str) -> str:
 
 
 def model_place(spec: Spec, model: Model) -> str:
-    """Give the dotted place of a model of the spec; its name where it stands elsewhere (a judge)."""
-    return next((f"models.{n}" for n, own in enumerate(spec.models) if own is model), model.display)
+    """Give the dotted place of a model of the spec, or of a judge's; its name where it stands elsewhere."""
+    places: dict[str, object] = {f"models.{n}": own for n, own in enumerate(spec.models)}
+    places |= {f"scorers.{name}.model": getattr(own, "model", None) for name, own in spec.scorers.items()}
+    return next((place for place, own in places.items() if own is model), model.display)
 
 
 def load_json(spec: Spec, model: Model, name: str, place: str) -> Json:

@@ -1,5 +1,5 @@
 -- Confidence that the provider gave, or that the log-probabilities of an answer's tokens say.
--- One row per grade whose answer has one.
+-- One row per grade whose answer has one, but for those that have one already, of their judge.
 -- NULL where it is outside 0..1, with the reason in detail.
 -- Source: the tables `grade` and `answer`; exp(-token_nll / token_count) is the mean probability of a token.
 update grade
@@ -22,4 +22,5 @@ from (
 ) as stated
 where
     grade.row = stated.row
+    and grade.confidence is null
     and stated.value is not null

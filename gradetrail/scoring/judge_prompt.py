@@ -1,0 +1,155 @@
+"""What a judge is asked about one answer: the messages, rendered from its file and the sample.
+
+Invariant: the answer is a value and never a template; the reasoning of the model under test is shown
+only where the file's template names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradetrail.errors import Fault
+from gradetrail.prompt import names_in, render, syntax_fault
+from gradetrail.scorer_spec import JudgeFile
+
+ANSWER = ("response", "reasoning", "conversation")
+PAIR = ("response_a", "response_b", "conversation")
+"""Names that a judge's template has besides the sample's fields, `target`, `criteria`, `examples` and
+`reply_format`; for a preference those of PAIR. They win over fields of the sample."""
+JSON_NUDGE = (
+    "Reply with that JSON object only: no other text before or after it, and every key that is asked for."
+)
+
+
+def judge_template(file: JudgeFile, *, has_target: bool) -> str:
+    """Give the file's template, or that of its kind."""
+    return file.prompt if file.prompt is not None else "\n\n".join(_sections(file, has_target=has_target))
+
+
+def _sections(file: JudgeFile, *, has_target: bool) -> Iterator[str]:
+    if file.kind == "preference":
+        yield "You compare two answers to the same question, and say which one is better."
+    else:
+        yield "You grade an answer to a question."
+    if file.criteria:
+        yield "What counts:\n{{ criteria }}"
+    if file.strict:
+        yield "Be strict: whatever is in doubt, missing or merely implied counts as wrong."
+    if file.examples:
+        yield "Examples:\n{{ examples }}"
+    yield "<question>\n{{ conversation }}\n</question>"
+    if has_target:
+        yield "<reference>\n{{ target }}\n</reference>"
+    if file.kind == "preference":
+        yield "<answer_a>\n{{ response_a }}\n</answer_a>\n\n<answer_b>\n{{ response_b }}\n</answer_b>"
+    else:
+        yield "<answer>\n{{ response }}\n</answer>"
+    yield "{{ reply_format }}"
+
+
+def reply_format(file: JudgeFile) -> str:
+    """Say how to reply."""
+    if file.reply == "grade":
+        letters = ", ".join(file.grades)
+        return f"Give your reasons, then end with one line `GRADE: X`, where X is one of {letters}."
+    if file.kind == "preference":
+        verdict = '"winner": "A", "B" or "tie"'
+    elif file.kind == "rubric":
+        levels = (
+            f'"{name}": one of {", ".join(f"{level:g}" for level in sorted(item.levels))}'
+            for name, item in file.rubric.items()
+        )
+        verdict = f'"scores": {{{"; ".join(levels)}}}'
+    elif file.kind == "binary":
+        verdict = '"score": 1 if the answer is right, else 0'
+    else:
+        verdict = '"score": a number from 0 (worst) to 1 (best)'
+    keys = f'{{"reason": one or two sentences, {verdict}, "confidence": how sure you are, from 0 to 1}}'
+    return f"Reply with one JSON object and nothing else: {keys}"
+
+
+def criteria_text(file: JudgeFile) -> str:
+    """Write the criteria; those of a rubric with their levels."""
+    if not file.rubric:
+        return str(file.criteria or "")
+    lines = []
+    for name, item in file.rubric.items():
+        lines.append(f"- {name}: {item.description}" if item.description else f"- {name}")
+        lines += [f"  - {level:g}: {text}" for level, text in sorted(item.levels.items()) if text]
+    return "\n".join(lines)
+
+
+def examples_text(file: JudgeFile) -> str:
+    """Write the examples, each as JSON on lines of its own."""
+    return "\n".join(json.dumps(example, ensure_ascii=False) for example in file.examples)
+
+
+class JudgePrompt:
+    """Renders the messages of one judge."""
+
+    def __init__(self, file: JudgeFile, *, has_target: bool) -> None:
+        self.template = judge_template(file, has_target=has_target)
+        self.system = file.system
+        self.answer_names = PAIR if file.kind == "preference" else ANSWER
+        self.nudge = file.nudge or (reply_format(file) if file.reply == "grade" else JSON_NUDGE)
+        self._fixed = {
+            "criteria": criteria_text(file),
+            "examples": examples_text(file),
+            "reply_format": reply_format(file),
+        }
+
+    def faults(self, path: str) -> list[Fault]:
+        """Check the syntax of the templates; `path` names the judge file."""
+        fields = {"prompt": self.template, "system": self.system}
+        found = [syntax_fault(text, path, name) for name, text in fields.items() if text is not None]
+        return [fault for fault in found if fault is not None]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names that the templates read."""
+        return names_in(self.template) | names_in(self.system or "")
+
+    def messages(
+        self, values: Mapping[str, Any], targets: Sequence[str] | None, answer: Mapping[str, str]
+    ) -> list[dict[str, str]]:
+        """Render the question about an answer; `answer` holds `response` and what else goes with it.
+
+        `target` is the one target, or the list of them; RenderError for what cannot be shown.
+        """
+        own = {**values, **self._fixed, **answer}
+        if targets:
+            own["target"] = targets[0] if len(targets) == 1 else list(targets)
+        messages = [{"role": "user", "content": render(self.template, own)}]
+        if self.system is not None:
+            messages.insert(0, {"role": "system", "content": render(self.system, own)})
+        return messages
+
+    def nudged(self, messages: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+        """Ask the same once more, and how to reply."""
+        *head, last = (dict(message) for message in messages)
+        return [*head, {**last, "content": f"{last['content']}\n\n{self.nudge}"}]
+
+    def try_on(self, values: Mapping[str, Any], targets: Sequence[str] | None) -> None:
+        """Render with an answer that stands in for those to come; RenderError as later."""
+        self.messages(values, targets, dict.fromkeys(self.answer_names, "(answer)"))
+
+
+def conversation_text(messages: str | None) -> str:
+    """Write the messages that the model under test was sent; `messages` is their JSON."""
+    try:
+        listed = json.loads(messages or "[]")
+    except json.JSONDecodeError:
+        return ""
+    texts = [(item.get("role", "user"), item.get("content")) for item in listed if isinstance(item, dict)]
+    if len(texts) == 1:
+        return _content(texts[0][1])
+    return "\n\n".join(f"[{role}]\n{_content(content)}" for role, content in texts)
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
