@@ -1,48 +1,22 @@
 -- Grades that came with a confidence.
 -- One row per (run_id, model, prompt, sample_id, epoch, scorer, metric).
 -- confidence in [0, 1]; is_right is 1 where the trial passes as it counts, else 0.
--- Source: scores by the newest definition that graded the run; trials that count as missing are left out.
+-- Source: counted_grades; trials that count as missing are left out.
 create or replace view confident_grades as
-with counted as (
-    select
-        scores.run_id,
-        scores.task,
-        scores.model,
-        scores.prompt,
-        run_definitions.scorer,
-        run_definitions.scorer_version,
-        scores.metric,
-        scores.sample_id,
-        scores.epoch,
-        scores.confidence,
-        scores.confidence_source,
-        counted_pass(
-            scores.score,
-            scores.is_pass,
-            scores.outcome,
-            run_definitions.unanswered_score,
-            run_definitions.pass_threshold
-        ) as is_pass
-    from scores
-    inner join run_definitions
-        on scores.run_id = run_definitions.run_id
-        and scores.task = run_definitions.task
-        and scores.scorer_id = run_definitions.scorer_id
-    where scores.confidence is not null
-)
-
 select
-    counted.run_id,
-    counted.task,
-    counted.model,
-    counted.prompt,
-    counted.scorer,
-    counted.scorer_version,
-    counted.metric,
-    counted.sample_id,
-    counted.epoch,
-    counted.confidence,
-    counted.confidence_source,
-    case when counted.is_pass then 1.0 else 0.0 end as is_right
-from counted
-where counted.is_pass is not null;
+    counted_grades.run_id,
+    counted_grades.task,
+    counted_grades.model,
+    counted_grades.prompt,
+    counted_grades.scorer,
+    counted_grades.scorer_version,
+    counted_grades.metric,
+    counted_grades.sample_id,
+    counted_grades.epoch,
+    counted_grades.confidence,
+    counted_grades.confidence_source,
+    case when counted_grades.is_pass then 1.0 else 0.0 end as is_right
+from counted_grades
+where
+    counted_grades.confidence is not null
+    and counted_grades.is_pass is not null;

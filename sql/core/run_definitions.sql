@@ -23,6 +23,10 @@ select
     definitions.scorer_version,
     definitions.is_primary,
     definitions.is_current,
+    definitions.type,
+    definitions.score_min,
+    definitions.score_max,
+    definitions.higher_is_better,
     definitions.unanswered_score,
     definitions.pass_threshold
 from used
