@@ -89,11 +89,10 @@ entry as materialized (
         and contest.sample_id = sample_cluster.sample_id
 ),
 
-difference as (
+-- read by paired_totals
+difference as ( -- noqa: ST03
     select
-        a.board_no,
-        a.row_no as a_no,
-        b.row_no as b_no,
+        struct_pack(a_no := a.row_no, b_no := b.row_no) as pair,
         a.cluster,
         a.direction * a.worth as a_score,
         b.direction * b.worth as b_score,
@@ -108,62 +107,9 @@ difference as (
         and (a.prompt <> b.prompt or a.input_hash is not distinct from b.input_hash)
 ),
 
-unit as (
-    select
-        difference.board_no,
-        difference.a_no,
-        difference.b_no,
-        difference.gain,
-        difference.a_score,
-        difference.b_score,
-        1 as size,
-        difference.a_score in (0, 1) and difference.b_score in (0, 1) as is_binary,
-        false as is_cluster
-    from difference
-    where difference.cluster is null
-    union all
-    select
-        difference.board_no,
-        difference.a_no,
-        difference.b_no,
-        exact_sum(difference.gain) as gain,
-        exact_sum(difference.a_score) as a_score,
-        exact_sum(difference.b_score) as b_score,
-        count(*) as size,
-        false as is_binary,
-        true as is_cluster
-    from difference
-    where difference.cluster is not null
-    group by
-        difference.board_no,
-        difference.a_no,
-        difference.b_no,
-        difference.cluster
-),
-
 total as (
-    select
-        unit.board_no,
-        unit.a_no,
-        unit.b_no,
-        count(*) as n_units,
-        cast(sum(unit.size) as bigint) as n_shared,
-        exact_sum(unit.gain) as gain_sum,
-        exact_sum(unit.gain * unit.gain) as gain_squares,
-        exact_sum(unit.gain * unit.size) as gain_sizes,
-        cast(sum(unit.size * unit.size) as bigint) as size_squares,
-        exact_sum(unit.a_score) as a_sum,
-        exact_sum(unit.b_score) as b_sum,
-        min(unit.gain) = max(unit.gain) and bool_and(not unit.is_cluster) as is_constant,
-        count(*) filter (where unit.gain > 0) as n_better,
-        count(*) filter (where unit.gain < 0) as n_worse,
-        bool_and(unit.is_binary) as is_binary,
-        bool_or(unit.is_cluster) as is_clustered
-    from unit
-    group by
-        unit.board_no,
-        unit.a_no,
-        unit.b_no
+    select paired.*
+    from paired_totals(difference) as paired
 ),
 
 tested as (
@@ -178,42 +124,27 @@ tested as (
         a.prompt as a_prompt,
         b.model as b_model,
         b.prompt as b_prompt,
+        a.scorer_id,
         a.run_id as a_run_id,
         b.run_id as b_run_id,
         a.higher_is_better,
         a.score_max - a.score_min as score_range,
         coalesce(total.n_shared, 0) as n_shared,
         total.n_units,
-        total.a_sum / total.n_shared as a_mean,
-        total.b_sum / total.n_shared as b_mean,
-        total.gain_sum / total.n_shared as gain,
+        total.a_mean,
+        total.b_mean,
+        total.gain,
         coalesce(total.n_better, 0) as n_better,
         coalesce(total.n_worse, 0) as n_worse,
-        case
-            when total.n_units < 2 then null
-            when total.is_constant then 0.0
-            else clustered_stderr(
-                total.n_units,
-                total.n_shared,
-                total.gain_sum,
-                total.gain_squares,
-                total.gain_sizes,
-                total.size_squares
-            )
-        end as stderr,
-        case
-            when total.is_clustered then 'sign over clusters'
-            when total.is_binary then 'mcnemar'
-            when total.n_shared > 0 then 'sign'
-        end as test,
-        sign_test(total.n_better, total.n_worse) as p
+        total.stderr,
+        total.test,
+        total.p
     from placed as a
     inner join placed as b
         on a.board_no = b.board_no
         and a.row_no < b.row_no
     left join total
-        on a.row_no = total.a_no
-        and b.row_no = total.b_no
+        on total.pair = struct_pack(a_no := a.row_no, b_no := b.row_no)
     where
         a.is_ranked
         and b.is_ranked
@@ -276,10 +207,7 @@ select
     corrected.test,
     corrected.p,
     corrected.p_holm,
-    case
-        when corrected.stderr > 0
-            then (t_quantile_975(corrected.n_units - 1) + 0.8416212335729143) * corrected.stderr
-    end as smallest_detectable,
+    smallest_detectable(corrected.stderr, corrected.n_units - 1) as smallest_detectable,
     case
         when corrected.n_shared = 0 then 'not comparable'
         when corrected.n_better + corrected.n_worse = 0 then 'tied'
@@ -288,8 +216,15 @@ select
         when corrected.n_better < corrected.n_worse and corrected.gain < 0 then 'worse'
         else 'inconclusive'
     end as verdict,
+    case
+        when corrected.n_shared = 0 then 'no sample in common'
+        when corrected.stderr is null then 'one shared sample or cluster'
+        when corrected.p is null then 'no shared sample differs'
+        when corrected.stderr = 0 then 'every shared sample differs by the same'
+    end as reason,
     corrected.a_run_id,
-    corrected.b_run_id
+    corrected.b_run_id,
+    corrected.scorer_id
 from corrected
 order by
     corrected.a_no asc,
@@ -317,5 +252,7 @@ comment on column pairwise.p is 'Exact two-sided p; NULL where nothing differs.'
 comment on column pairwise.p_holm is 'p corrected for all pairs of the board.';
 comment on column pairwise.smallest_detectable is 'Difference that this many samples would find with 80 % power; NULL if unknown.';
 comment on column pairwise.verdict is 'Of a: better or worse (p_holm <= 0.05), tied (no shared sample differs), inconclusive, not comparable.';
+comment on column pairwise.reason is 'Why a number is NULL; NULL if none is.';
 comment on column pairwise.a_run_id is 'Run that shows a.';
 comment on column pairwise.b_run_id is 'Run that shows b.';
+comment on column pairwise.scorer_id is 'Identity of the scorer''s whole definition.';
