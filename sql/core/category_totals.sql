@@ -107,6 +107,7 @@ select
     definitions.recency,
     measured.metric,
     measured.category,
+    measured.is_clustered,
     measured.n_samples,
     measured.n_counted,
     measured.n_pass,

@@ -75,7 +75,11 @@ select
     entrant.mean_win_rate,
     entrant.n_tasks,
     entrant.n_tasks = tasks_in_all.n_tasks as has_all_tasks,
-    placed.run_id
+    placed.run_id,
+    case
+        when placed.mean is null then 'nothing counts'
+        when placed.mean_rescaled is null then 'unbounded scorer'
+    end as stats_reason
 from placed
 inner join entrant
     on placed.model = entrant.model
@@ -107,3 +111,4 @@ comment on column board.mean_win_rate is 'Mean of win_rate over the tasks on whi
 comment on column board.n_tasks is 'Tasks in mean_over_tasks.';
 comment on column board.has_all_tasks is 'Whether these are all tasks: means over different tasks do not compare.';
 comment on column board.run_id is 'Run that shows the entrant on the task.';
+comment on column board.stats_reason is 'Why mean_rescaled is NULL; NULL if it is not.';

@@ -118,7 +118,11 @@ select
     greatest(0.0, binned.accuracy_squares / whole.n - whole.accuracy * whole.accuracy) as brier_resolution,
     whole.accuracy * (1 - whole.accuracy) as brier_uncertainty,
     (whole.right_rank_sum - whole.n_right * (whole.n_right + 1) / 2)
-    / nullif(whole.n_right * (whole.n - whole.n_right), 0) as auroc
+    / nullif(whole.n_right * (whole.n - whole.n_right), 0) as auroc,
+    case
+        when whole.n_right = whole.n then 'all are right: no AUROC'
+        when whole.n_right = 0 then 'all are wrong: no AUROC'
+    end as reason
 from whole
 inner join binned
     on whole.run_id = binned.run_id
@@ -153,3 +157,4 @@ comment on column calibration.brier_reliability is 'Part of it that calibration 
 comment on column calibration.brier_resolution is 'Part by which the bins tell right from wrong; lowers the score.';
 comment on column calibration.brier_uncertainty is 'Brier score of always saying the accuracy.';
 comment on column calibration.auroc is 'Chance that a right answer has the higher confidence than a wrong one; ties count half.';
+comment on column calibration.reason is 'Why auroc is NULL; NULL if it is not.';

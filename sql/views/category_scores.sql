@@ -21,7 +21,11 @@ select
     category_totals.n_unanswered,
     category_totals.n_errors,
     category_totals.scorer_id,
-    category_totals.scorer_version
+    category_totals.scorer_version,
+    case
+        when category_totals.is_clustered then 'clusters cut across categories'
+        else why_no_interval(category_totals.n_samples, cast(null as bigint))
+    end as reason
 from category_totals
 qualify category_totals.recency = max(category_totals.recency) over (
     partition by category_totals.run_id, category_totals.model, category_totals.prompt, category_totals.scorer
@@ -53,3 +57,4 @@ comment on column category_scores.n_unanswered is 'Trials to which the model gav
 comment on column category_scores.n_errors is 'Trials without a grade because something else failed.';
 comment on column category_scores.scorer_id is 'Identity of the definition.';
 comment on column category_scores.scorer_version is 'Number of the definition under this name, from 1.';
+comment on column category_scores.reason is 'Why stderr and interval are NULL; NULL if they are not.';

@@ -121,7 +121,12 @@ select
     placed.is_reference,
     placed.run_id,
     placed.scorer_id,
-    placed.scorer_version
+    placed.scorer_version,
+    case
+        when placed.stderr is null and placed.n_samples > 1 then 'one cluster'
+        when placed.stderr is null then why_no_interval(placed.n_samples, cast(null as bigint))
+        when placed.is_ranked and placed.n_ranked < 2 then 'one ranked entrant: no win rate'
+    end as stats_reason
 from placed
 inner join entrant_totals
     on placed.run_id = entrant_totals.run_id
@@ -170,8 +175,8 @@ comment on column leaderboard.n_truncated is 'Answers that the token limit cut o
 comment on column leaderboard.mean_answered is 'Mean without what was not answered or not graded; samples weighed once.';
 comment on column leaderboard.mean_worst is 'Mean if every failed, open or excluded trial had the worst score; NULL if unbounded.';
 comment on column leaderboard.mean_best is 'Mean if every failed, open or excluded trial had the best score; NULL if unbounded.';
-comment on column leaderboard.win_rate is 'Share of samples on which no ranked entrant is better; NULL with fewer than two ranked.';
-comment on column leaderboard.win_rate_split is 'The same, a shared best score counted in parts.';
+comment on column leaderboard.win_rate is 'Share of samples on which no ranked entrant is better: a shared best score, also one of 0, is a win of each; NULL with fewer than two ranked.';
+comment on column leaderboard.win_rate_split is 'The same, a shared best score split among those that have it.';
 comment on column leaderboard.cost_usd is 'List price of all answers, stored ones included, in US dollars; NULL if not known.';
 comment on column leaderboard.input_tokens is 'Uncached input tokens of the answers.';
 comment on column leaderboard.cache_read_tokens is 'Input tokens read from the provider''s cache.';
@@ -187,3 +192,4 @@ comment on column leaderboard.is_reference is 'Whether its run is the one that o
 comment on column leaderboard.run_id is 'Run that shows the entrant.';
 comment on column leaderboard.scorer_id is 'Definition that graded it.';
 comment on column leaderboard.scorer_version is 'Number of that definition under the scorer''s name, from 1.';
+comment on column leaderboard.stats_reason is 'Why stderr, interval or win rates are NULL; NULL if none is, or the entrant is below the line.';

@@ -11,7 +11,8 @@ select
     count(*) as n,
     cast(sum(trials.token_count) as bigint) as n_tokens,
     exact_sum(trials.token_nll) / nullif(sum(trials.token_count), 0) as nll_per_token,
-    exp(exact_sum(trials.token_nll) / nullif(sum(trials.token_count), 0)) as perplexity
+    exp(exact_sum(trials.token_nll) / nullif(sum(trials.token_count), 0)) as perplexity,
+    case when sum(trials.token_count) = 0 then 'no tokens' end as reason
 from trials
 where
     trials.token_nll is not null
@@ -35,3 +36,4 @@ comment on column output_perplexity.n is 'Answers with token log-probabilities.'
 comment on column output_perplexity.n_tokens is 'Their tokens.';
 comment on column output_perplexity.nll_per_token is 'Mean of -ln p, in nats.';
 comment on column output_perplexity.perplexity is 'exp of it; NULL for no tokens.';
+comment on column output_perplexity.reason is 'Why perplexity is NULL; NULL if it is not.';

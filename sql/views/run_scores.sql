@@ -82,7 +82,8 @@ select
     newest.is_primary,
     newest.is_current,
     newest.scorer_id,
-    newest.scorer_version
+    newest.scorer_version,
+    why_no_interval(newest.n_samples, newest.n_clusters) as reason
 from newest
 left join macro
     on newest.run_id = macro.run_id
@@ -127,3 +128,4 @@ comment on column run_scores.is_primary is 'Whether this scorer ranks the leader
 comment on column run_scores.is_current is 'Whether the task uses this definition now.';
 comment on column run_scores.scorer_id is 'Identity of the definition.';
 comment on column run_scores.scorer_version is 'Number of the definition under this name, from 1.';
+comment on column run_scores.reason is 'Why stderr and interval are NULL; NULL if they are not.';
