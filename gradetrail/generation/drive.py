@@ -8,27 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.generation.conversation import Scripts
 from gradetrail.generation.engine import Ending, Engine
 from gradetrail.generation.outstanding import Outstanding, with_status
-from gradetrail.generation.plan import PLANNED, Entrant, Plan
+from gradetrail.generation.plan import PLANNED, Plan
 from gradetrail.generation.work import Work
 from gradetrail.providers import Provider, open_provider
+from gradetrail.request import CallShape
+from gradetrail.spec import Model, Spec
 
 if TYPE_CHECKING:
     from gradetrail.generation.ray_executor import RayPool
 
 
 def drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
-    """Run the engine to its end, on a thread of its own where a loop is running already (notebooks)."""
+    """Ask what a plan still owes."""
+    return drive_work(engine, plan.spec, lambda providers: _work(plan, todo, providers))
+
+
+def drive_work(engine: Engine, spec: Spec, work: Callable[[Providers], Iterator[Work]]) -> Ending:
+    """Run the engine to its end, on a thread of its own where a loop is running already (notebooks).
+
+    `work` makes the requests, with providers of the models of `spec`.
+    """
 
     async def main() -> Ending:
-        providers = Providers(plan, engine)
+        providers = Providers(spec, engine)
         try:
-            return await engine.run(_work(plan, todo, providers))
+            return await engine.run(work(providers))
         finally:
             await providers.close()
 
@@ -55,29 +65,26 @@ def drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:
 class Providers:
     """The providers of a generation, each opened when the first request of its model comes."""
 
-    def __init__(self, plan: Plan, engine: Engine) -> None:
-        self._plan, self._engine = plan, engine
+    def __init__(self, spec: Spec, engine: Engine) -> None:
+        self._spec, self._engine = spec, engine
         self._open: dict[str, Provider] = {}
         self._pool: RayPool | None = None
 
-    def of(self, entrant: Entrant) -> Provider:
-        """Give the provider of an entrant's model."""
-        name = entrant.model.display
-        if name not in self._open:
-            self._open[name] = self._make(entrant)
-        return self._open[name]
+    def of(self, model: Model, shape: CallShape) -> Provider:
+        """Give the provider of a model."""
+        if model.display not in self._open:
+            self._open[model.display] = self._make(model, shape)
+        return self._open[model.display]
 
-    def _make(self, entrant: Entrant) -> Provider:
-        spec, knobs, concurrency = self._plan.spec, self._engine.knobs, self._engine.gate.ceiling
+    def _make(self, model: Model, shape: CallShape) -> Provider:
+        spec, knobs, concurrency = self._spec, self._engine.knobs, self._engine.gate.ceiling
         if knobs.executor == "ray":
             from gradetrail.generation.ray_executor import RayPool, RayProvider
 
             if self._pool is None:
                 self._pool = RayPool(spec, workers=knobs.workers, concurrency=concurrency)
-            return RayProvider(self._pool, entrant.model.display)
-        return open_provider(
-            spec, entrant.model, entrant.shape, concurrency=concurrency, timeout_s=knobs.timeout_s
-        )
+            return RayProvider(self._pool, model.display)
+        return open_provider(spec, model, shape, concurrency=concurrency, timeout_s=knobs.timeout_s)
 
     async def close(self) -> None:
         """Let all connections and workers go."""
@@ -101,7 +108,7 @@ def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]
         for row in batch.to_pylist():
             entrant = plan.entrants[row["entrant"]]
             yield Work(
-                provider=providers.of(entrant),
+                provider=providers.of(entrant.model, entrant.shape),
                 trials=[_planned(row), *sharing.get(row["request_key"], ())],
                 canonical=scripts.canonical(row),
                 turn=scripts.turns(row),

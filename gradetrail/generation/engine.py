@@ -189,17 +189,20 @@ class Engine:
 
     async def _answer(self, work: Work) -> None:
         """Ask all turns of a conversation that have no answer yet; the last one answers the trials."""
-        while True:
-            turn = work.next_turn()
+        while (turn := work.next_turn()) is not None:
             outcome = await self._outcome(work, turn)
             if outcome is None:
                 return
-            if turn.is_last or isinstance(outcome, ProviderError):
-                self.progress.n_done += 1
-                if isinstance(outcome, ProviderError):
-                    self.progress.errors[outcome.error_type] += 1
-                return
-            work.answers.append(outcome.response.text)
+            if isinstance(outcome, ProviderError):
+                self.progress.errors[outcome.error_type] += 1
+                if work.forgive is None:
+                    break
+                work.forgive(outcome)
+            elif turn.is_last:
+                break
+            else:
+                work.answers.append(outcome.response.text)
+        self.progress.n_done += 1
 
     async def _outcome(self, work: Work, turn: Turn) -> Outcome:
         """Ask one turn, unless another conversation has asked the same: then that answer serves here too."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradetrail.errors import ProviderError
 from gradetrail.providers import Provider
 from gradetrail.request import Request
 
@@ -20,6 +21,13 @@ class Turn:
     number: int
     """From 1."""
     is_last: bool
+    """Whether its answer is the one that the trials wait for."""
+    role: str = "subject"
+    """Whom it is put to: `subject`, or `judge`."""
+    purpose: str | None = None
+    """`vote` or `nudge` of a judge; None is `answer` or `turn`, as `is_last` says."""
+    canonical: bytes | None = None
+    """The hashed canonical JSON without messages; None is that of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +39,15 @@ class Work:
     """Planned columns of each trial with this request_key."""
     canonical: bytes
     """The hashed canonical JSON without messages."""
-    turn: Callable[[Sequence[str]], Turn]
-    """Makes the turn that follows these answers."""
+    turn: Callable[[Sequence[str]], Turn | None]
+    """Makes the turn that follows these answers; None if there is none."""
     answers: list[str] = field(default_factory=list)
     """Answers so far: those stored before, then those that come."""
     keep_raw: bool = False
     keep_logprobs: bool = False
+    forgive: Callable[[ProviderError], None] | None = None
+    """Told of a call that failed, after which the next turn is asked; None: the conversation ends with it."""
 
-    def next_turn(self) -> Turn:
-        """Give the first turn without an answer."""
+    def next_turn(self) -> Turn | None:
+        """Give the first turn without an answer; None if nothing is left to ask."""
         return self.turn(self.answers)
