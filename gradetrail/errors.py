@@ -11,6 +11,7 @@
     ├── DependencyError                 an extra is not installed; names the extra
     ├── VerdictError            exit 1  the answer to the question asked is no
     ├── UnusableError           exit 3  a result exists but must not be used (incomplete, aborted)
+    ├── UndecidedError          exit 4  there is no evidence either way, and --strict asked for some
     └── InterruptError          exit 130  Ctrl-C; says how to go on
     ProviderError                       one call failed; becomes a row, never an exit code
 
@@ -97,6 +98,12 @@ class UnusableError(GradetrailError):
     """A result exists but must not be used."""
 
     exit_code = 3
+
+
+class UndecidedError(GradetrailError):
+    """There is no evidence either way, and the user asked for some."""
+
+    exit_code = 4
 
 
 class InterruptError(GradetrailError):

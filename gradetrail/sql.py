@@ -112,6 +112,11 @@ def is_macro(name: str) -> bool:
     return "\ncreate or replace macro " in text_of(name)
 
 
+def is_table(name: str) -> bool:
+    """Say whether `layer/stem` creates a table, whose rows are there once it is made."""
+    return "\ncreate or replace table " in text_of(name)
+
+
 @cache
 def needs(name: str) -> frozenset[str]:
     """Name the objects that `layer/stem` reads itself, each as `layer/stem`."""
@@ -158,6 +163,28 @@ def create(con: duckdb.DuckDBPyConnection, name: str, *, with_comments: bool = F
     if not with_comments:
         text = _COMMENT.split(text, maxsplit=1)[0]
     run(con, text, where=f"sql/{name}.sql")
+
+
+def comment_table(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Give a table the comments of the object `layer/stem`, whether that is a view or a table."""
+    _, *comments = _COMMENT.split(text_of(name))
+    for comment in comments:
+        text = f"comment on {comment}".replace("comment on view ", "comment on table ", 1)
+        run(con, text, where=f"sql/{name}.sql")
+
+
+@contextmanager
+def new_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Make a DuckDB file, which must not exist yet; closed at the end."""
+    import duckdb
+
+    con = duckdb.connect(str(path), config={"autoinstall_known_extensions": False})
+    try:
+        for setting in SETTINGS:
+            con.execute(setting)
+        yield con
+    finally:
+        con.close()
 
 
 def run(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradetrail.cli import query, running, start
+from gradetrail.cli import exporting, gate, query, running, start
 
 app = typer.Typer(
     name="gradetrail",
@@ -46,4 +46,7 @@ app.command("plan")(running.plan)
 app.command("show")(query.show)
 app.command("leaderboard")(query.leaderboard)
 app.command("diff")(query.diff)
+app.command("gate")(gate.gate)
 app.command("sql")(query.sql)
+app.command("export")(exporting.export)
+app.command("import")(exporting.import_)

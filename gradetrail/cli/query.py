@@ -19,7 +19,10 @@ ViewArgument = Annotated[
     str, typer.Argument(help="A view, yours included; `gradetrail sql 'show tables'` lists them.")
 ]
 RunArgument = Annotated[
-    str | None, typer.Argument(help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest.")
+    str | None,
+    typer.Argument(
+        help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest, task@TAG, a bundle's path."
+    ),
 ]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
@@ -40,7 +43,7 @@ def show(
     from gradetrail import sql as sql_files
     from gradetrail.cli.board import print_board, screen_columns
 
-    root = _root(warehouse)
+    root = warehouse_folder(warehouse)
     if print_sql:
         write(f"{_definition(root, view)}\n", None)
         return
@@ -49,7 +52,7 @@ def show(
     if view == "leaderboard" and run is None and form in (Format.table, Format.markdown) and limit is None:
         print_board(root, None if task is None else [task], form, output)
         return
-    with _open(root) as opened:
+    with open_runs(root, run) as opened:
         opened.check_view(view)
         conditions: dict[str, Any] = {}
         if run is not None:
@@ -95,7 +98,7 @@ def diff(
     """Compare two runs, models, prompts or scorer versions, sample by sample, with causes."""
     from gradetrail.cli.board import changes, diff_columns
 
-    with _open(_root(warehouse)) as opened:
+    with open_runs(warehouse_folder(warehouse), a, b) as opened:
         query, params = opened.diff_query(
             a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=True
         )
@@ -141,11 +144,12 @@ def sql(
         if not found:
             raise SelectionError(Fault(f"`{item}` is not NAME=VALUE", "--param"))
         params[name] = value
-    with _open(_root(warehouse)) as opened:
+    with open_runs(warehouse_folder(warehouse)) as opened:
         _print(opened, str(query), params, form, output)
 
 
-def _root(warehouse: Path | None) -> Path:
+def warehouse_folder(warehouse: Path | None) -> Path:
+    """Give the warehouse's folder: as named, else $GRADETRAIL_WAREHOUSE, else ./warehouse."""
     import os
 
     return Path(warehouse or os.environ.get("GRADETRAIL_WAREHOUSE") or "warehouse")
@@ -154,7 +158,7 @@ def _root(warehouse: Path | None) -> Path:
 def _check_task(root: Path, task: str) -> None:
     from gradetrail.errors import Fault, SelectionError, did_you_mean
 
-    with _open(root) as opened:
+    with open_runs(root) as opened:
         known = {str(manifest["task"]) for manifest in opened.manifests()}
     if task not in known:
         fix = did_you_mean(task, known) if known else "make a run with `gradetrail run`"
@@ -175,10 +179,12 @@ def _check_columns(opened: Warehouse, view: str, wanted: Iterable[str]) -> None:
         raise SelectionError(*faults)
 
 
-def _open(root: Path) -> Warehouse:
+def open_runs(root: Path, *runs: str | None) -> Warehouse:
+    """Open a warehouse, with the bundles that are among the names of runs."""
+    from gradetrail.store.bundle import is_bundle
     from gradetrail.warehouse import Warehouse
 
-    return Warehouse(root)
+    return Warehouse(root, bundles=[run for run in runs if run is not None and is_bundle(run)])
 
 
 def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, output: Path | None) -> None:

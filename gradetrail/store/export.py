@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,3 +18,17 @@ def parquet_bytes(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def write_parquet(batches: pa.RecordBatchReader, target: Path) -> None:
+    """Write batches as they come to one Parquet file, which appears whole; OSError if it cannot be."""
+    import pyarrow.parquet as pq
+
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with pq.ParquetWriter(temporary, batches.schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

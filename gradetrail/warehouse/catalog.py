@@ -44,8 +44,9 @@ class Catalog:
         users: Iterable[UserObject] = (),
         with_comments: bool = False,
         threads: int | None = None,
+        memory_limit: str | None = None,
     ) -> None:
-        self._con = sql.connect(threads=threads)
+        self._con = sql.connect(threads=threads, memory_limit=memory_limit)
         self._with_comments = with_comments
         self._users = {own.name: own for own in users}
         self.user_faults: dict[str, Fault] = {}

@@ -1,14 +1,18 @@
 """A warehouse opened for reading: one connection, every view, and queries that Ctrl-C can stop.
 
 Invariant: a Warehouse shows one moment; what is written later needs a new one. A damaged file never
-stops a query: it is named, left out, and the result is marked partial.
+stops a query: it is named, left out, and the result is marked partial. Bundles are read beside it as
+if their runs were in it, and nothing of them is kept.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +21,10 @@ from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
 from gradetrail.prices import models_in, price_file, prices_of
 from gradetrail.store import Live, Store
+from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.damage import may_be_damage, named_files
+from gradetrail.warehouse.gate import GATE, Limits
 from gradetrail.warehouse.query import Fetch, Fetched, Params, fetch_arrow, fetch_polars, fetch_rows, select
 from gradetrail.warehouse.selection import by_age, select_run
 from gradetrail.warehouse.sides import Dimensions, sides
@@ -45,17 +51,55 @@ UNKNOWN_TABLE = re.compile(
 class Warehouse:
     """A warehouse at one moment; StoreError if the folder is none.
 
-    Opening looks at file names and manifests; the connection is made at the first query.
+    Opening looks at file names and manifests; the connection is made at the first query. Each of
+    `bundles` is a path, which then names the run that it holds; with bundles the folder may be missing.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, with_comments: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        bundles: Sequence[str | os.PathLike[str]] = (),
+        with_comments: bool = False,
+        memory_limit: str | None = None,
+    ) -> None:
         self.root = Path(path)
+        self._memory_limit = memory_limit
+        self._named: dict[str, str] = {}
+        self._bundled = self._unpacked(bundles)
         self._store = Store(self.root, create=False)
-        self._live = self._store.live()
+        self._live = self._look()
         self._with_comments = with_comments
         self._lock = threading.RLock()
         self._catalog: Catalog | None = None
         self._suspects: list[Fault] = []
+
+    def _unpacked(self, paths: Sequence[str | os.PathLike[str]]) -> list[Live]:
+        """Unpack bundles for as long as this object lives."""
+        if not paths:
+            return []
+        from gradetrail.warehouse.bundles import opened
+
+        scratch = tempfile.mkdtemp(prefix="gradetrail-")
+        weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        lives: list[Live] = []
+        for number, path in enumerate(dict.fromkeys(str(path) for path in paths)):
+            bundle, live = opened(Path(path), Path(scratch) / str(number))
+            self._named[path] = bundle.run_id
+            if not lives and not (self.root / FORMAT_FILE).exists():
+                self.root = bundle.root
+            lives.append(live)
+        return lives
+
+    def _look(self) -> Live:
+        own = self._store.live()
+        self._own = own.manifests
+        """What selectors choose from: runs of bundles are named by their paths alone."""
+        if not self._bundled:
+            return own
+        from gradetrail.warehouse.bundles import joined
+
+        return joined(own, self._bundled)
 
     def __enter__(self) -> Warehouse:
         return self
@@ -112,6 +156,18 @@ class Warehouse:
     def arrow(self, text: str, params: Params = None) -> pa.Table:
         """Run one SELECT; give an Arrow table."""
         return self._query(text, params, fetch_arrow)
+
+    def write_parquet(self, text: str, params: Params, target: Path) -> None:
+        """Run one SELECT and write its rows to a Parquet file, a batch at a time."""
+        from gradetrail.store.export import write_parquet
+
+        def fetch(cursor: duckdb.DuckDBPyConnection, query: str, bound: Params) -> None:
+            write_parquet(cursor.sql(query, params=bound).to_arrow_reader(), target)
+
+        try:
+            self._query(text, params, fetch)
+        except OSError as error:
+            raise SelectionError(Fault(f"cannot write {target}: {error.strerror}", "--output")) from None
 
     def table(self, view: str) -> pl.DataFrame:
         """Give all rows of a view, the user's included; SelectionError for an unknown one."""
@@ -174,12 +230,29 @@ class Warehouse:
         """Give the query of a comparison and its parameters; see `sides` for what may be left out."""
         return DIFF if include_same else CHANGES, self._sides(a, b, Dimensions(models, prompts, scorers))
 
+    def gate_query(self, base: str, new: str, limits: Limits) -> tuple[str, dict[str, Any]]:
+        """Give the query of a verdict and its parameters; rows of the macro `gate`."""
+        found = self._sides(base, new, Dimensions())
+        tasks = {m["run_id"]: m["task"] for m in self._live.manifests}
+        a_task, b_task = tasks[str(found["a_run"])], tasks[str(found["b_run"])]
+        if a_task != b_task:
+            reason = f"`{base}` is a run of task `{a_task}`, `{new}` of `{b_task}`"
+            raise SelectionError(Fault(reason, fix="name two runs of one task"))
+        return GATE, found | limits.params()
+
+    def gate(self, base: str, new: str, limits: Limits | None = None) -> pl.DataFrame:
+        """Judge whether a run is worse than another; rows of the macro `gate`, each with the verdict."""
+        return self.sql(*self.gate_query(base, new, limits or Limits()))
+
     def _sides(self, a: str | None, b: str | None, dimensions: Dimensions) -> dict[str, str | int | None]:
+        a, b = (None if run is None else self.run_id(run) for run in (a, b))
         return sides(self._live.manifests, self._live.tasks, a, b, dimensions)
 
     def run_id(self, selector: str, task: str | None = None) -> str:
         """Resolve a RUN selector; SelectionError lists the candidates. See `selection.select_run`."""
-        return str(select_run(self._live.manifests, selector, task)["run_id"])
+        if selector in self._named:
+            return self._named[selector]
+        return str(select_run(self._own, selector, task)["run_id"])
 
     def manifests(self) -> list[dict[str, Any]]:
         """List the manifests, from the oldest run to the newest."""
@@ -235,6 +308,7 @@ class Warehouse:
                     prices_of(models, price_file(self.root)),
                     users=user_objects(self.root),
                     with_comments=self._with_comments,
+                    memory_limit=self._memory_limit,
                 )
             return self._catalog
 
@@ -270,16 +344,17 @@ class Warehouse:
         if cause is None:
             return False
         files = [file for listed in self._live.files.values() for file in listed]
+        own = [file for file in files if Path(file).is_relative_to(self._store.root)]
         if all(Path(file).exists() for file in files):
             if not may_be_damage(cause):
                 return False
-            suspicious = named_files(str(cause), files) or files
-            found = self._store.suspect(files) or self._store.suspect(suspicious, is_thorough=True)
+            suspicious = named_files(str(cause), own) or own
+            found = self._store.suspect(own) or self._store.suspect(suspicious, is_thorough=True)
             if not found:
                 return False
             self._suspects += found
         self.close()
-        self._live = self._store.live()
+        self._live = self._look()
         self._suspects = [fault for fault in self._suspects if fault not in self._live.damaged]
         return True
 

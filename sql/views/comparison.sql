@@ -1,7 +1,7 @@
 -- Two runs, models, prompts or scorer versions compared as wholes.
 -- One row per (task, scorer, metric) and what pairs by name: model and prompt, unless both sides name one.
 -- difference b - a over the samples that both have; intervals of 95 %; NULL for fewer than two samples or clusters.
--- Source: diff; paired clustered standard error (Miller 2024), exact McNemar or sign test over samples (or clusters).
+-- Source: diff; paired clustered standard error (Miller 2024); exact McNemar or sign test; Fisher over the epochs of one sample.
 create or replace macro comparison(
     a_run,
     b_run,
@@ -17,15 +17,23 @@ create or replace macro comparison(
 with trial as materialized (
     select
         pairs.task,
-        pairs.scorer,
+        coalesce(case when b_scorer is not null then a_scorer end, pairs.scorer) as scorer,
         pairs.metric,
         pairs.sample_id,
         pairs.epoch,
         pairs.cluster,
         pairs.change,
         pairs.cause,
-        coalesce(pairs.a_model, pairs.b_model) as model,
-        coalesce(pairs.a_prompt, pairs.b_prompt) as prompt,
+        coalesce(case when b_model is not null then a_model end, pairs.a_model, pairs.b_model) as model,
+        coalesce(case when b_prompt is not null then a_prompt end, pairs.a_prompt, pairs.b_prompt) as prompt,
+        pairs.b_model,
+        pairs.b_prompt,
+        pairs.a_version,
+        pairs.b_version,
+        pairs.a_outcome,
+        pairs.b_outcome,
+        pairs.is_other_input,
+        pairs.is_other_scorer,
         pairs.a_score,
         pairs.b_score,
         pairs.gain,
@@ -129,6 +137,25 @@ counted as (
         count(*) filter (
             where trial.change = 'not_comparable' and trial.cause <> 'error'
         ) as n_other_question,
+        count(*) filter (where trial.is_shared and trial.is_other_input) as n_other_input,
+        coalesce(bool_or(trial.is_other_scorer), false) as is_other_scorer,
+        min(trial.b_model) as b_model,
+        min(trial.b_prompt) as b_prompt,
+        min(trial.a_version) as a_version,
+        min(trial.b_version) as b_version,
+        count(trial.a_outcome) as n_a,
+        count(trial.b_outcome) as n_b,
+        count(*) filter (where is_failure(trial.a_outcome)) as n_a_errors,
+        count(*) filter (where is_failure(trial.b_outcome)) as n_b_errors,
+        count(*) filter (where trial.a_outcome in ('pending', 'skipped')) as n_a_pending,
+        count(*) filter (where trial.b_outcome in ('pending', 'skipped')) as n_b_pending,
+        count(*) filter (where trial.is_shared) as n_pairs,
+        count(*) filter (where trial.is_shared and trial.a_score = 1) as n_a_ones,
+        count(*) filter (where trial.is_shared and trial.b_score = 1) as n_b_ones,
+        coalesce(
+            bool_and(trial.a_score in (0, 1) and trial.b_score in (0, 1)) filter (where trial.is_shared),
+            false
+        ) as is_all_binary,
         count(*) as n_trials
     from trial
     group by
@@ -144,6 +171,7 @@ measured as (
         counted.*,
         coalesce(total.n_shared, 0) as n_shared,
         total.n_units,
+        total.gain_sum / total.n_shared as gain,
         total.a_sum / total.n_shared as a_mean,
         total.b_sum / total.n_shared as b_mean,
         case
@@ -161,11 +189,16 @@ measured as (
         coalesce(total.n_better, 0) as n_better,
         coalesce(total.n_worse, 0) as n_worse,
         case
+            when total.n_shared = 1 and counted.n_pairs > 1 and counted.is_all_binary then 'fisher'
             when total.is_clustered then 'sign over clusters'
             when total.is_binary then 'mcnemar'
             when total.n_shared > 0 then 'sign'
         end as test,
-        sign_test(total.n_better, total.n_worse) as p
+        case
+            when total.n_shared = 1 and counted.n_pairs > 1 and counted.is_all_binary
+                then fisher_exact(counted.n_a_ones, counted.n_pairs, counted.n_b_ones, counted.n_pairs)
+            else sign_test(total.n_better, total.n_worse)
+        end as p
     from counted
     left join total
         on counted.task = total.task
@@ -222,7 +255,21 @@ select
             then format('{:,} of {:,} are on one side only', bounded.n_one_sided, bounded.n_trials)
         when bounded.n_missing > 0
             then format('{:,} of {:,} have no grade on one side', bounded.n_missing, bounded.n_trials)
-    end as reason
+    end as reason,
+    bounded.gain,
+    bounded.b_model,
+    bounded.b_prompt,
+    bounded.a_version,
+    bounded.b_version,
+    bounded.is_other_scorer,
+    bounded.n_other_input,
+    bounded.n_trials,
+    bounded.n_a,
+    bounded.n_b,
+    bounded.n_a_errors,
+    bounded.n_b_errors,
+    bounded.n_a_pending,
+    bounded.n_b_pending
 from bounded
 order by
     bounded.task asc,

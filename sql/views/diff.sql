@@ -138,7 +138,8 @@ select
     changed.b_served_model,
     changed.is_other_response,
     changed.is_other_input,
-    changed.cluster
+    changed.cluster,
+    changed.is_other_scorer
 from changed
 order by
     changed.scorer asc,

@@ -1,0 +1,122 @@
+"""`export` and `import`: a run in one file, tables for other programs, a database for SQL clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
+from gradetrail.cli.output import Format, check_output, say, show_rows, tell_damage
+
+WhatArgument = Annotated[
+    str | None, typer.Argument(help="A view, or a run (its graded trials).", metavar="VIEW|RUN")
+]
+
+
+def export(
+    what: WhatArgument = None,
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", help="Write the run with all it rests on to this one file.")
+    ] = None,
+    duckdb: Annotated[
+        Path | None, typer.Option("--duckdb", help="Write everything as a DuckDB database with the views.")
+    ] = None,
+    warehouse: WarehouseOption = None,
+    form: FormatOption = Format.parquet,
+    output: OutputOption = None,
+) -> None:
+    """Write a view or a run for other programs, a run as one file, or everything as a database."""
+    from gradetrail.errors import Fault, SelectionError
+
+    if bundle is not None and duckdb is not None:
+        raise SelectionError(Fault("--bundle and --duckdb are two exports", fix="give one of them"))
+    target = bundle or duckdb
+    check_output(target or output)
+    if target is not None and output is not None:
+        raise SelectionError(Fault("the file is named already", "--output", fix="leave --output out"))
+    if duckdb is None and what is None:
+        fix = "name a view or a run: gradetrail export graded --output graded.parquet"
+        raise SelectionError(Fault("nothing to export", fix=fix))
+    if bundle is not None:
+        _bundle(str(what), bundle, warehouse)
+    elif duckdb is not None:
+        _duckdb(what, duckdb, warehouse)
+    else:
+        _table(str(what), warehouse, form, output)
+
+
+def _bundle(run: str, target: Path, warehouse: Path | None) -> None:
+    from gradetrail.cli.query import open_runs, warehouse_folder
+    from gradetrail.errors import UnusableError
+    from gradetrail.warehouse.bundles import write_bundle
+
+    with open_runs(warehouse_folder(warehouse), run) as opened:
+        run_id = opened.run_id(run)
+        write_bundle(opened, run_id, target)
+        if opened.is_partial:
+            target.unlink(missing_ok=True)
+            raise UnusableError(*opened.damaged)
+    say(f"{target}: {run_id}, {target.stat().st_size:,} bytes")
+
+
+def _duckdb(what: str | None, target: Path, warehouse: Path | None) -> None:
+    from gradetrail.cli.query import open_runs, warehouse_folder
+    from gradetrail.errors import Fault, SelectionError
+    from gradetrail.warehouse.portable import write_database
+
+    if what is not None:
+        fix = "leave it out, or export a bundle of the run and then that: --warehouse"
+        raise SelectionError(Fault("--duckdb exports the whole warehouse", what, fix=fix))
+    with open_runs(warehouse_folder(warehouse)) as opened:
+        write_database(opened, target)
+        tell_damage(opened)
+    say(f"{target}: {target.stat().st_size:,} bytes; open it with any DuckDB")
+
+
+def _table(what: str, warehouse: Path | None, form: Format, output: Path | None) -> None:
+    from gradetrail import sql
+    from gradetrail.cli.query import open_runs, warehouse_folder
+    from gradetrail.errors import Fault, SelectionError
+
+    with open_runs(warehouse_folder(warehouse), what) as opened:
+        params: dict[str, Any] = {}
+        if what in opened.views():
+            opened.check_view(what)
+            query = sql.select_from(what)
+        else:
+            try:
+                params["run_id"] = opened.run_id(what)
+            except SelectionError as error:
+                known = ", ".join(sorted(opened.views()))
+                fault = Fault(f"`{what}` is neither a view nor a run", fix=f"views: {known}")
+                raise SelectionError(fault, *error.faults) from None
+            query = sql.select_from("graded", ["run_id"])
+        if form is Format.parquet and output is not None:
+            opened.write_parquet(query, params, output)
+        elif form is Format.parquet:
+            from gradetrail.cli.output import write_parquet
+
+            write_parquet(opened.arrow(query, params), output)
+        else:
+            show_rows(*opened.rows(query, params), form, output)
+        tell_damage(opened)
+
+
+def import_(
+    files: Annotated[
+        list[Path], typer.Argument(help="Bundles that `export --bundle` wrote.", metavar="FILE...")
+    ],
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Bring runs from bundles into the warehouse; a run that is there already stays as it is."""
+    from gradetrail.cli.query import warehouse_folder
+    from gradetrail.warehouse.importing import import_bundle
+
+    for file in files:
+        done = import_bundle(warehouse_folder(warehouse), file)
+        word = "brought" if done.is_new else "there already:"
+        say(
+            f"{word} {done.run_id}: {done.n_trials:,} trials, {done.n_answers:,} answers that were not stored"
+        )

@@ -1,0 +1,135 @@
+"""Brings a bundle's run into a warehouse.
+
+Invariant: what is there stays as it is, and every answer that comes in was hashed again, so that none
+can pass for the answer to another request. The manifest is written last.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import orjson
+
+from gradetrail.errors import Fault, StoreError
+from gradetrail.providers.response import Response, ToolCall
+from gradetrail.request import REQUEST_TAG, canonical_json, hash_canonical
+from gradetrail.store import Live, Store
+from gradetrail.store.layout import Part, parse_part
+from gradetrail.store.sealing import next_number
+from gradetrail.store.segments import read
+from gradetrail.warehouse.bundles import PAID, Known, Record, definition_of, opened, unknown_tasks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What an import did."""
+
+    run_id: str
+    task: str
+    is_new: bool
+    """False if the run was there already; then nothing was written."""
+    n_trials: int
+    n_answers: int
+    """Answers that were not stored before."""
+
+
+def import_bundle(root: Path, path: Path) -> Brought:
+    """Bring a bundle's run into a warehouse; once there, it stays as it is.
+
+    Every answer is hashed again first, so that none can pass for the answer to another request:
+    StoreError names the first that does not fit. The manifest comes last, so that an import that was
+    cut short is completed by the next.
+    """
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
+        bundle, live = opened(path, Path(scratch) / "bundle")
+        (manifest,) = live.manifests
+        (trials,) = live.files["trials"]
+        for file in live.files["responses"]:
+            _check_answers(file, path)
+        store = Store(root)
+        n_trials, task = pq.read_metadata(trials).num_rows, str(manifest["task"])
+        own = store.live()
+        if any(m["run_id"] == bundle.run_id for m in own.manifests):
+            return Brought(bundle.run_id, task, False, n_trials, 0)
+        with Known(own) as known:
+            n_answers = _bring_paid(store, known, live)
+            files = [file for file in live.files["samples"] if not known.has_samples(Path(file).stem)]
+        files += [*live.files["trials"], *live.files["scores"]]
+        for whole in map(Path, files):
+            store.storage.create(f"{whole.parent.name}/{whole.name}", _copying(whole))
+        for scorer in live.scorers:
+            store.publish_scorer(scorer["scorer_id"], scorer)
+        _bring_tasks(store, own.tasks, live.tasks)
+        store.write_manifest(bundle.run_id, manifest)
+        return Brought(bundle.run_id, task, True, n_trials, n_answers)
+
+
+def _bring_paid(store: Store, known: Known, live: Live) -> int:
+    """Publish responses and calls that are not there, each under the next number of the run that paid."""
+    runs: dict[str, dict[str, pa.Table]] = {}
+    for table in PAID:
+        for file in map(Path, live.files[table]):
+            rows = known.missing(table, file)
+            rows = read(file, table) if rows is None else rows
+            part = parse_part(file.name)
+            if part is not None and rows.num_rows:
+                runs.setdefault(part.run_id, {})[table] = rows
+    for run_id, tables in runs.items():
+        number = next_number(store.storage, run_id)
+        for table, rows in tables.items():
+            while not store.publish(table, Part(run_id, number).stem, rows):
+                number += 1  # another process took the number
+    return sum(tables["responses"].num_rows for tables in runs.values() if "responses" in tables)
+
+
+def _bring_tasks(store: Store, own: Sequence[Record], others: Sequence[Record]) -> None:
+    """Add definitions that are not known, and make current again what was."""
+    for task in unknown_tasks(own, others):
+        mine = [record for record in own if record["task"] == task["task"]]
+        store.publish_task(task["task"], definition_of(task))
+        if mine:
+            store.publish_task(task["task"], definition_of(mine[-1]))
+
+
+def _copying(file: Path) -> Callable[[BinaryIO], None]:
+    def write(sink: BinaryIO) -> None:
+        with file.open("rb") as source:
+            shutil.copyfileobj(source, sink)
+
+    return write
+
+
+def _check_answers(file: str, path: Path) -> None:
+    """Refuse answers whose ids do not follow from their content."""
+    for row in read(Path(file), "responses").to_pylist():
+        try:
+            fields = {**orjson.loads(row["request"]), "messages": orjson.loads(row["messages"])}
+            key = hash_canonical(REQUEST_TAG, canonical_json(fields))
+            calls = [
+                ToolCall(str(call["name"]), str(call["arguments"]))
+                for call in orjson.loads(row["tool_calls"] or "[]")
+            ]
+            answer = Response(
+                text=row["text"],
+                reasoning=row["reasoning"],
+                tool_calls=calls,
+                stop_reason=row["stop_reason"],
+                served_model=row["served_model"],
+            )
+            fits = key == row["request_key"] and answer.response_id(key) == row["response_id"]
+        except (ValueError, TypeError, KeyError):
+            fits = False
+        if not fits:
+            name = f"{row['run_id']}/{row['response_id']}"
+            fault = Fault("its content is not what its id says", str(path), f"answer {name}")
+            raise StoreError(fault)
