@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST_ARGS ?=
 
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test check format docs bench bench-peers soak clean
 
 help:
 	@echo "make demo    the leaderboard of four real models, offline"
@@ -14,6 +14,8 @@ help:
 	@echo "make format  rewrite Python and SQL in the project's format"
 	@echo "make docs    write the generated pages again"
 	@echo "make bench   speed beside the floors, on this machine"
+	@echo "make bench-peers  the same work by other tools, which it installs below .bench/"
+	@echo "make soak    50,000 calls through faults, kills and a full disk"
 
 demo: $(VENV)/.installed
 	@$(BIN)/gradetrail demo
@@ -42,8 +44,14 @@ docs: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/run.py
 
+bench-peers: $(VENV)/.installed-dev
+	$(BIN)/python bench/peers/compare.py
+
+soak: $(VENV)/.installed-dev
+	$(BIN)/python bench/soak.py
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .bench build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -60,5 +68,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/.made
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.made
 	@echo "installing gradetrail with what its tests need into $(VENV)" >&2
-	@$(PIP) --editable '.[dev,text,ray]'
+	@$(PIP) --editable '.[dev,math,text,ray]'
 	@touch $@ $(VENV)/.installed

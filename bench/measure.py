@@ -43,12 +43,20 @@ def median(costs: Sequence[Cost]) -> Cost:
     )
 
 
-def run(command: Sequence[str], *, log: Path, env: dict[str, str], timeout_s: float = 900) -> Cost:
-    """Run a command to its end; raise RuntimeError with its last output if it fails."""
+def run(
+    command: Sequence[str],
+    *,
+    log: Path,
+    env: dict[str, str],
+    timeout_s: float = 900,
+    folder: Path | None = None,
+    accepted: Sequence[int] = (0,),
+) -> Cost:
+    """Run a command to its end; raise RuntimeError with its last output if its code is not `accepted`."""
     with log.open("wb") as output:
         start = time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env
+            command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env, cwd=folder
         )
         killer = threading.Timer(timeout_s, process.kill)
         killer.start()
@@ -57,22 +65,22 @@ def run(command: Sequence[str], *, log: Path, env: dict[str, str], timeout_s: fl
         killer.cancel()
     code = os.waitstatus_to_exitcode(status)
     process.returncode = code
-    if code != 0:
+    if code not in accepted:
         tail = log.read_text(errors="replace")[-3000:]
         raise RuntimeError(f"{' '.join(command)} ended with {code}:\n{tail}")
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 class MockServer:
-    """The fake API of the tests as a process of its own, on a free port of loopback."""
+    """The fake API of the tests as a process of its own, on a port of loopback; 0 picks a free one."""
 
-    def __init__(self, latency_ms: float) -> None:
+    def __init__(self, latency_ms: float, port: int = 0) -> None:
         self.latency_ms = latency_ms
-        self.port = 0
+        self.port = port
 
     def __enter__(self) -> Self:
         """Start it and wait until it listens."""
-        server = ["-m", "tests.servers", "--port", "0", "--latency-ms", str(self.latency_ms)]
+        server = ["-m", "tests.servers", "--port", str(self.port), "--latency-ms", str(self.latency_ms)]
         self._process = subprocess.Popen(
             [sys.executable, *server], cwd=HERE.parent, stdout=subprocess.PIPE, text=True
         )

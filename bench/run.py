@@ -60,13 +60,14 @@ class Row:
 class Bench:
     """Files of one benchmark, and the commands that the rows run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, n_few: int = 500, n_many: int = 10_000) -> None:
+        self.folder, self.n_few, self.n_many = folder, n_few, n_many
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("GRADETRAIL_")}
-        for n in (500, 10_000):
+        for n in (n_few, n_many):
             make_dataset.write(folder / f"{n}.jsonl", n)
-        self.python("floor_cache.py", "fill", folder / "10000.jsonl", folder / "cache.parquet")
-        self.python("floor_cache.py", "warm", folder / "10000.jsonl", folder / "cache.parquet", self.graded)
+        data, cache = folder / f"{n_many}.jsonl", folder / "cache.parquet"
+        self.python("floor_cache.py", "fill", data, cache)
+        self.python("floor_cache.py", "warm", data, cache, self.graded)
 
     @property
     def graded(self) -> Path:
@@ -116,50 +117,53 @@ class Bench:
         return cost
 
     def fill(self) -> None:
-        """Fill the warehouse `full` with 10,000 graded answers."""
+        """Fill the warehouse `full` with graded answers to the many questions."""
         if not (self.folder / "full").exists():
             with MockServer(0) as server:
-                self.gradetrail("full", "run", self.spec(10_000, server.port))
-                expect(server.n_requests(), 10_000)
+                self.gradetrail("full", "run", self.spec(self.n_many, server.port))
+                expect(server.n_requests(), self.n_many)
 
     def on_full(self, *arguments: object, pattern: str = FIRST_PATTERN, copy: bool = False) -> Cost:
         """Run a command on the filled warehouse (or a copy of it) with no server to ask."""
         self.fill()
         if copy:
             self.fresh("copy", "full")
-        spec = self.spec(10_000, pattern=pattern)
+        spec = self.spec(self.n_many, pattern=pattern)
         given = [spec if argument == "SPEC" else argument for argument in arguments]
         return self.gradetrail("copy" if copy else "full", *given)
 
     def rows(self) -> list[Row]:
         """List the work that is measured."""
-        data, cache, out = (self.folder / name for name in ("10000.jsonl", "cache.parquet", "out.parquet"))
+        few, many = self.n_few, self.n_many
+        data, cache, out = (self.folder / name for name in (f"{many}.jsonl", "cache.parquet", "out.parquet"))
         return [
             Row(
-                "a", "500 requests of 200 ms, 64 in flight, cold", "aiohttp script", 500, "1.3x",
-                lambda: self.cold_floor(500, 200), lambda: self.cold(500, 200),
+                "a", f"{few:,} requests of 200 ms, 64 in flight, cold", "aiohttp script", few, "1.3x",
+                lambda: self.cold_floor(few, 200), lambda: self.cold(few, 200),
             ),
             Row(
-                "b", "10,000 requests of 20 ms, 64 in flight, cold, answers stored", "aiohttp script", 10_000,
+                "b", f"{many:,} requests of 20 ms, 64 in flight, cold, answers stored",
+                "aiohttp script", many,
                 "1.3x, under 0.35 ms CPU a sample",
-                lambda: self.cold_floor(10_000, 20), lambda: self.cold(10_000, 20),
+                lambda: self.cold_floor(many, 20), lambda: self.cold(many, 20),
             ),
             Row(
-                "c", "the same, all cached: a new run, graded", "hash, look up, grade, write", 10_000, "3x",
+                "c", "the same, all cached: a new run, graded", "hash, look up, grade, write", many, "3x",
                 lambda: self.python("floor_cache.py", "warm", data, cache, out),
                 lambda: self.on_full("run", "SPEC", "--new", copy=True),
             ),
             Row(
-                "d", "re-grade 10,000 stored answers", "DuckDB: read, extract, write", 10_000, "3x",
+                "d", f"re-grade {many:,} stored answers", "DuckDB: read, extract, write", many, "3x",
                 lambda: self.python("floor_duckdb.py", "regrade", self.graded, out),
                 lambda: self.on_full("score", "SPEC", pattern=OTHER_PATTERN, copy=True),
             ),
             Row(
-                "again", "`run` with nothing left to do", "", 10_000, "",
+                "again", "`run` with nothing left to do", "", many, "",
                 None, lambda: self.on_full("run", "SPEC"),
             ),
             Row(
-                "board", "`show leaderboard` over 10,000 answers", "DuckDB: read, mean", None, "under 0.3 s",
+                "board", f"`show leaderboard` over {many:,} answers", "DuckDB: read, mean",
+                None, "under 0.3 s",
                 lambda: self.python("floor_duckdb.py", "board", self.graded),
                 lambda: self.on_full("show", "leaderboard"),
             ),
@@ -226,11 +230,11 @@ HEAD = """\
 |---|---|---|---|---|---|---|---|"""
 
 
-def publish(table: str) -> None:
+def publish(table: str, marks: tuple[str, str] = MARKS, pages: Sequence[Path] = PAGES) -> None:
     """Put the table between the marks of the pages that show it."""
-    begin, end = MARKS
+    begin, end = marks
     section = f"{begin}\n\n{table}\n\n{end}"
-    for path in PAGES:
+    for path in pages:
         page = path.read_text(encoding="utf-8")
         path.write_text(
             re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: section, page, flags=re.DOTALL),

@@ -9,6 +9,7 @@ with used as (
         coalesce(calls.input_tokens, 0) + coalesce(calls.cache_read_tokens, 0)
         + coalesce(calls.cache_write_tokens, 0) as input_tokens,
         calls.output_tokens,
+        coalesce(calls.cache_write_tokens, 0) > 0 as is_cache_filled,
         manifests.task = $task as is_of_task
     from calls
     inner join asked_model
@@ -37,7 +38,8 @@ select
     avg(preferred.input_tokens) as input_mean,
     stddev_samp(preferred.input_tokens) as input_deviation,
     avg(preferred.output_tokens) as output_mean,
-    stddev_samp(preferred.output_tokens) as output_deviation
+    stddev_samp(preferred.output_tokens) as output_deviation,
+    bool_or(preferred.is_cache_filled) as fills_cache
 from preferred
 group by
     preferred.provider,
