@@ -6,13 +6,13 @@ Invariant: each class states its rule; its options are all that can change a gra
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gradetrail.errors import Fault, did_you_mean
-
 from gradetrail.scorer_spec.base import ScorerBase
 
 if TYPE_CHECKING:
@@ -185,10 +185,22 @@ class Label(Scaled):
     uses_extract: ClassVar[bool] = False
     file_options: ClassVar[tuple[str, ...]] = ("file",)
 
+    @property
+    def template(self) -> str | None:
+        """Template of a label in the sample, blank where there is none; None for a file."""
+        if self.field is None:
+            return None
+        names = self.field.split(".")
+        paths = [".".join(names[: length + 1]) for length in range(len(names))]
+        is_there = " and ".join(f"{path} is defined and {path} is not none" for path in paths)
+        return f"{{% if {is_there} %}}{{{{ {self.field} }}}}{{% endif %}}"
+
     @model_validator(mode="after")
     def _has_one_source(self) -> Label:
         if (self.file is None) == (self.field is None):
             raise ValueError("`label` needs `file`, or `field` (a path in the sample)")
+        if self.field is not None and not re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*", self.field):
+            raise ValueError(f"`{self.field}` is no dotted path in a sample, such as `human.score`")
         if self.field is not None and self.rater is not None:
             raise ValueError("`rater` belongs to a file")
         return self

@@ -5,6 +5,7 @@ Invariant: within a batch each different (answer, targets) is judged once, whate
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ def compare_by_rule(con: duckdb.DuckDBPyConnection, rule: Rule, *, takes_target:
     sql.run_file(con, "scoring/todo_given", params)
     sql.run_file(con, "scoring/no_verdict")
     sql.run_file(con, "scoring/no_measures")
-    _expect(con, rule)
+    if rule.metrics is not None:
+        expect_measures(con, rule.metrics)
     for batch in batches(con, "todo_given_rows"):
         given = [
             Given(text, tuple(targets or ()) if takes_target else (), calls)
@@ -30,7 +32,7 @@ def compare_by_rule(con: duckdb.DuckDBPyConnection, rule: Rule, *, takes_target:
         ]
         different = list(dict.fromkeys(given))
         judged = dict(zip(different, rule.judge(different), strict=True))
-        verdicts, measures = Verdicts(), _Measures()
+        verdicts, measures = Verdicts(), Measures()
         for (row, *_), one in zip(batch, given, strict=True):
             verdict = judged[one]
             verdicts.add(
@@ -45,26 +47,28 @@ def compare_by_rule(con: duckdb.DuckDBPyConnection, rule: Rule, *, takes_target:
     sql.run_file(con, "scoring/judged_in_python")
 
 
-def _expect(con: duckdb.DuckDBPyConnection, rule: Rule) -> None:
+def expect_measures(
+    con: duckdb.DuckDBPyConnection, metrics_of: Callable[[Sequence[str]], Sequence[str]]
+) -> None:
     """Write which further metrics a sample has, so that an answer without a score lacks each of them."""
-    if rule.metrics is None:
-        return
     lists = [row[0] for row in sql.run_file(con, "scoring/subject_targets").fetchall()]
-    pairs = [(targets, metric) for targets in lists for metric in rule.metrics(targets or ())]
+    pairs = [(targets, metric) for targets in lists for metric in metrics_of(targets or ())]
     targets, metrics = unzipped(pairs, 2)
     sql.run_file(con, "scoring/expected_rows", {"targets": targets, "metrics": metrics})
 
 
 @dataclass(slots=True)
-class _Measures:
+class Measures:
     """Further metrics on their way into `measure`."""
 
     rows: list[tuple[int, str, float, str | None, str | None]] = field(default_factory=list)
 
     def add(self, row: int, measure: Measure) -> None:
+        """Add one metric of one answer."""
         self.rows.append((row, measure.metric, measure.score, measure.extracted, measure.detail))
 
     def write(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Put them into `measure`."""
         if self.rows:
             names = ("rows", "metrics", "scores", "extracted", "details")
             sql.run_file(con, "scoring/measure_rows", dict(zip(names, unzipped(self.rows, 5), strict=True)))

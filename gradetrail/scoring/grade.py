@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
-from gradetrail.scorer_spec import Choice, Switch
+from gradetrail.scorer_spec import Choice, Combine, Label, Switch
 from gradetrail.scoring.chain import extract
+from gradetrail.scoring.combination import combine
 from gradetrail.scoring.comparison import compare, has_target
 from gradetrail.scoring.confidence import add_confidence
 from gradetrail.scoring.definition import Definition, columns, definitions
 from gradetrail.scoring.definition_check import check
+from gradetrail.scoring.labels import make_labels
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.tables import load_macros
 
@@ -46,6 +48,9 @@ def grade(con: duckdb.DuckDBPyConnection, definition: Definition, *, allow_unsaf
 def _grade(
     con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
 ) -> None:
+    if isinstance(definition.scorer, Combine):
+        combine(con, definition)
+        return
     if not isinstance(definition.scorer, Switch):
         sql.run_file(con, "scoring/subject")
         _grade_subject(con, definition, process, allow_unsafe=allow_unsafe)
@@ -66,8 +71,15 @@ def _grade_subject(
     con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
 ) -> None:
     """Grade the answers in `subject` and add them to `grade`."""
+    scorer = definition.scorer
+    params = {"threshold": scorer.threshold, "higher_is_better": scorer.higher_is_better}
     sql.run_file(con, "scoring/gradable")
     sql.run_file(con, "scoring/no_notes")
+    if isinstance(scorer, Label):
+        make_labels(con, scorer, dict(definition.files).get("file"))
+        sql.run_file(con, "scoring/grade_labelled", params)
+        sql.run_file(con, "scoring/grade_rest", {"needs_target": False})
+        return
     if definition.extract:
         extract(con, definition.extract, process)
         reads_choices = isinstance(definition.scorer, Choice)
@@ -78,8 +90,6 @@ def _grade_subject(
     has_measures = compare(con, definition, process, allow_unsafe=allow_unsafe)
     if definition.extract:
         sql.run_file(con, "scoring/noted_pieces")
-    scorer = definition.scorer
-    params = {"threshold": scorer.threshold, "higher_is_better": scorer.higher_is_better}
     sql.run_file(con, "scoring/grade_judged", params)
     needs_target = has_target(definition) or definition.needs_target
     sql.run_file(con, "scoring/grade_rest", {"needs_target": needs_target})

@@ -5,6 +5,7 @@
 create or replace temp table answer as
 select
     trial_answer.row,
+    trial_answer.run_id,
     trial_answer.task,
     trial_answer.model,
     trial_answer.model_id,
@@ -32,7 +33,8 @@ select
     grading_input.program,
     grading_input.checks,
     grading_input.stdin,
-    grading_input.stdout
+    grading_input.stdout,
+    grading_input.label
 from trial_answer
 left join grading_input
     on trial_answer.sample_id = grading_input.sample_id

@@ -6,6 +6,7 @@ select
     row_number() over (
         order by trials.model asc, trials.prompt asc, trials.sample_id asc, trials.epoch asc
     ) as row,
+    trials.run_id,
     trials.task,
     trials.model,
     trials.model_id,
