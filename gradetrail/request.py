@@ -52,7 +52,14 @@ def canonical_messages(messages: Sequence[Message]) -> bytes:
 
 def strings_id(tag: str, value: list[Any]) -> str:
     """Give `content_id` of lists, strings, None, booleans and small integers alone, ten times as fast."""
-    return hash_canonical(tag, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    import orjson
+
+    try:
+        encoded = orjson.dumps(value)
+    except TypeError:
+        # half surrogates raise UnicodeEncodeError here, as they do for `content_id`
+        encoded = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return hash_canonical(tag, encoded)
 
 
 def _with_long_integers(value: Json) -> bytes:

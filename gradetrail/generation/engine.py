@@ -120,6 +120,8 @@ class Engine:
         self._interrupts = 0
         self._asked: dict[str, asyncio.Future[Outcome]] | None = {} if shares_turns else None
         """Requests of this generation by request_key."""
+        self._unwritten: list[asyncio.Future[None]] = []
+        """Whoever waits for what the sink took in this turn of the loop to be in the journal."""
 
     async def run(self, work: Iterator[Work]) -> Ending:
         """Work through all requests; return how it ended. Closes nothing that it did not open."""
@@ -218,7 +220,7 @@ class Engine:
             asked.set_result(kept)
             return outcome
         outcome = await asked
-        self._keep(None, (), self._ended(work, turn, outcome))
+        await self._keep(None, (), self._ended(work, turn, outcome, datetime.now(UTC)))
         return outcome
 
     async def _ask(self, work: Work, turn: Turn) -> Outcome:
@@ -229,13 +231,14 @@ class Engine:
         except BaseException:
             if calls:
                 with contextlib.suppress(StoreError):
-                    self._keep(None, calls, [])
+                    self.sink.append(response=None, calls=calls, trials=[])
+                    self.sink.flush()
             raise
-        response = None
+        response, now = None, datetime.now(UTC)
         if isinstance(outcome, Asked):
             response_id = calls[-1]["response_id"]
-            response = response_row(self.run_id, work, turn, outcome.response, response_id, datetime.now(UTC))
-        self._keep(response, calls, self._ended(work, turn, outcome))
+            response = response_row(self.run_id, work, turn, outcome.response, response_id, now)
+        await self._keep(response, calls, self._ended(work, turn, outcome, now))
         if isinstance(outcome, Asked):
             self._pay(outcome.call)
         elif outcome is not None:
@@ -244,13 +247,13 @@ class Engine:
                 self.stop("aborted", reason)
         return outcome
 
-    def _ended(self, work: Work, turn: Turn, outcome: Outcome) -> list[dict[str, Any]]:
+    def _ended(self, work: Work, turn: Turn, outcome: Outcome, now: datetime) -> list[dict[str, Any]]:
         """Give the rows of the trials that end with a turn: all of them, or none."""
         if isinstance(outcome, ProviderError):
-            return failed_trials(self.run_id, work, outcome, datetime.now(UTC))
+            return failed_trials(self.run_id, work, outcome, now)
         if outcome is None or not turn.is_last:
             return []
-        return answered_trials(self.run_id, work, outcome.response, outcome.call, datetime.now(UTC))
+        return answered_trials(self.run_id, work, outcome.response, outcome.call, now)
 
     async def _attempts(self, work: Work, turn: Turn, calls: list[dict[str, Any]]) -> Outcome:
         """Try until there is an answer or no hope, and note each attempt in `calls`."""
@@ -309,16 +312,40 @@ class Engine:
                 await gate.sleep(wait)
         return None
 
-    def _keep(
+    async def _keep(
         self,
         response: Mapping[str, Any] | None,
         calls: Sequence[Mapping[str, Any]],
         trials: Sequence[Mapping[str, Any]],
     ) -> None:
-        """Have it in the journal now: kill -9 then takes nothing but calls in flight."""
-        if response is not None or calls or trials:
-            self.sink.append(response=response, calls=calls, trials=trials)
+        """Return when it is in the journal: kill -9 then takes nothing but calls in flight.
+
+        Answers that come in one turn of the loop are written together.
+        """
+        if response is None and not calls and not trials:
+            return
+        self.sink.append(response=response, calls=calls, trials=trials)
+        loop = asyncio.get_running_loop()
+        if not self._unwritten:
+            loop.call_soon(self._write)
+        written = loop.create_future()
+        self._unwritten.append(written)
+        await written
+
+    def _write(self) -> None:
+        waiting, self._unwritten = self._unwritten, []
+        error = None
+        try:
             self.sink.flush()
+        except Exception as caught:
+            error = caught
+        for written in waiting:
+            if written.done():
+                continue
+            if error is None:
+                written.set_result(None)
+            else:
+                written.set_exception(error)
 
     def _pay(self, call: Mapping[str, Any]) -> None:
         self.budget.add(call)
@@ -330,6 +357,7 @@ class Engine:
 
     def _note(self, call: Mapping[str, Any], outcome: str) -> None:
         self.log.attempt(
+            timestamp=call["started_at"],
             model=call["model"],
             request_key=call["request_key"],
             turn=call["turn"],

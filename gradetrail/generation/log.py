@@ -7,11 +7,14 @@ secret is in it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
+
+import orjson
 
 from gradetrail.spec import Spec
 
@@ -46,60 +49,46 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-class _Lines:
-    """The end of the chain: writes lines, and leaves it to the engine's tick when to flush."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._write = file.write
-
-    def info(self, line: str) -> None:
-        self._write(line + "\n")
-
-
 class RunLog:
     """Writes the log of one run; where that fails (a full disk), the run goes on without it."""
 
     def __init__(self, root: Path, run_id: str, secrets: tuple[str, ...]) -> None:
-        import orjson
-        import structlog
-
         self._file = _opened(root / "logs", run_id)
-
-        def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-            if event.get("error"):
-                event["error"] = redacted(event["error"], secrets)
-            return event
-
-        self._log = structlog.wrap_logger(
-            _Lines(self._file),
-            processors=[
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                redact,
-                structlog.processors.JSONRenderer(serializer=lambda event, **_: orjson.dumps(event).decode()),
-            ],
-            wrapper_class=structlog.make_filtering_bound_logger("info"),
-            run_id=run_id,
-        )
+        self._run_id, self._secrets = run_id, secrets
+        self._lines: list[dict[str, Any]] = []
 
     def attempt(self, **fields: Any) -> None:
-        """Note one attempt: model, request_key, attempt, outcome, latency_ms, tokens, error."""
-        with contextlib.suppress(OSError):
-            self._log.info("attempt", **fields)
+        """Note one attempt: timestamp (of its start), model, request_key, outcome, latency_ms, tokens, ..."""
+        error = fields.get("error")
+        if error:
+            fields["error"] = redacted(error, self._secrets)
+        self._lines.append({"event": "attempt", "run_id": self._run_id, **fields})
 
     def flush(self) -> None:
         """Hand what was noted to the operating system."""
+        lines, self._lines = self._lines, []
         with contextlib.suppress(OSError):
+            self._file.write(b"".join(_line(fields) for fields in lines))
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
+        """Flush, and close the file."""
+        self.flush()
         with contextlib.suppress(OSError):
             self._file.close()
 
 
-def _opened(folder: Path, run_id: str) -> TextIO:
+def _line(fields: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z)
+    except TypeError:
+        # integers beyond 64 bits
+        return json.dumps(fields, default=str).encode() + b"\n"
+
+
+def _opened(folder: Path, run_id: str) -> BinaryIO:
     try:
         folder.mkdir(exist_ok=True)
-        return (folder / f"{run_id}.jsonl").open("a", encoding="utf-8", buffering=1 << 16)
+        return (folder / f"{run_id}.jsonl").open("ab", buffering=1 << 16)
     except OSError:
-        return Path(os.devnull).open("a", encoding="utf-8")
+        return Path(os.devnull).open("ab")

@@ -57,7 +57,7 @@ def parse(body: Mapping[str, Any]) -> Response:
     choice = body["choices"][0]
     message = choice.get("message")
     failed = error_body(choice)
-    if failed is not None or not isinstance(message, Mapping):
+    if failed is not None or not isinstance(message, dict):
         if failed is None:
             raise TypeError("a choice without a message")
         raise ProviderError(
@@ -83,8 +83,7 @@ def parse(body: Mapping[str, Any]) -> Response:
 
 def _text_and_reasoning(message: Mapping[str, Any]) -> tuple[str, str | None]:
     content = message.get("content")
-    thoughts = [message.get("reasoning_content"), message.get("reasoning")]
-    reasoning = next((thought for thought in thoughts if isinstance(thought, str) and thought), None)
+    reasoning = text_or_none(message.get("reasoning_content")) or text_or_none(message.get("reasoning"))
     if reasoning is None and isinstance(message.get("reasoning_details"), list):
         details = [block(detail) for detail in message["reasoning_details"]]
         shown = [
@@ -101,7 +100,7 @@ def _text_and_reasoning(message: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def _tool_calls(message: Mapping[str, Any]) -> Sequence[ToolCall]:
-    calls = []
+    calls: list[ToolCall] = []
     for call in message.get("tool_calls") or ():
         asked = call.get("function") or call.get("custom")
         arguments = asked.get("arguments", asked.get("input"))
@@ -123,7 +122,7 @@ def _json_text(arguments: Any) -> str:
 
 def usage_of(usage: Any) -> Usage:
     """Read token counts of chat completions and of the Responses API; cached input is taken out."""
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return Usage()
     given = block(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
     made = block(usage.get("completion_tokens_details") or usage.get("output_tokens_details"))

@@ -119,10 +119,10 @@ class Secrets:
 
 def error_body(body: Any) -> ErrorBody | None:
     """Read the error out of a reply in any of the usual forms; None if there is none in it."""
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         return None
     error = body.get("error")
-    if isinstance(error, Mapping):
+    if isinstance(error, dict):
         inner = error.get("innererror")
         code = error.get("code")
         if isinstance(inner, Mapping) and _lower(inner.get("code")) in _BY_NAME:

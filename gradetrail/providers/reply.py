@@ -111,12 +111,15 @@ def bad_reply(message: str, secrets: Secrets, status: int | None) -> ProviderErr
 
 
 def block(value: Any) -> Mapping[str, Any]:
-    """Give a mapping as it is, and an empty one for anything else (null above all)."""
-    return value if isinstance(value, Mapping) else {}
+    """Give a JSON object as it is, and an empty one for anything else (null above all)."""
+    # a dict, since the test for any mapping takes five times as long
+    return value if isinstance(value, dict) else {}
 
 
 def count(value: Any) -> int | None:
     """Give a token count; None for anything that is no count."""
+    if type(value) is int and 0 <= value <= SAFE_INTEGER:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not math.isfinite(value) or not 0 <= value <= SAFE_INTEGER or value != int(value):

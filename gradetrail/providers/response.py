@@ -106,7 +106,7 @@ def with_repaired_text(response: Response) -> Response:
     """Give the response with valid Unicode in everything that the server wrote."""
     calls = [part for call in response.tool_calls for part in (call.name, call.arguments, call.id)]
     texts = (response.text, response.reasoning, response.served_model, response.raw_stop_reason, *calls)
-    if not any(text and repaired(text)[1] for text in texts):
+    if all(text is None or text.isascii() or not repaired(text)[1] for text in texts):
         return response
     return replace(
         response,

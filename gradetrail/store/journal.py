@@ -58,10 +58,10 @@ class RowCheck:
         self._amounts = [c.name for c in TABLES[table] if c.type.startswith("DECIMAL")]
         self._known: dict[tuple[object, ...], tuple[tuple[str, float, float], ...]] = {}
 
-    def __call__(self, row: dict[str, Any]) -> None:
-        """Raise StoreError for an unknown or missing column, a wrong type, NaN, or another run's row.
+    def __call__(self, row: Row) -> Row:
+        """Give the row as it is written: amounts of money are text, rounded to the billionth that is stored.
 
-        Amounts of money become text in place, rounded to the billionth that is stored.
+        Raises StoreError for an unknown or missing column, a wrong type, NaN, or another run's row.
         """
         shape = (*row, *map(type, row.values()))
         numbers = self._known.get(shape)
@@ -77,9 +77,8 @@ class RowCheck:
             # NaN compares false with everything, so it is refused with infinity
             if not low <= row[name] <= high:
                 raise self._refusal(name, row[name])
-        for name in self._amounts:
-            if row.get(name) is not None:
-                row[name] = self._amount(name, row[name])
+        amounts = {n: self._amount(n, row[n]) for n in self._amounts if row.get(n) is not None}
+        return {**row, **amounts} if amounts or type(row) is not dict else row
 
     def _amount(self, name: str, value: Decimal | int) -> str:
         try:
@@ -94,7 +93,7 @@ class RowCheck:
         fix = "store NULL where there is no value"
         return StoreError(Fault(f"{value} is not a number to store", self.table, name, fix))
 
-    def _learn(self, row: dict[str, Any]) -> None:
+    def _learn(self, row: Row) -> None:
         faults = [
             Fault(f"no column `{name}`", self.table, fix=did_you_mean(name, self._types))
             for name in row
@@ -120,15 +119,11 @@ class LineEncoder:
     def __call__(self, response: Row | None, calls: Sequence[Row], trials: Sequence[Row]) -> bytes:
         """Encode one line; lone surrogates, which no file can hold, become U+FFFD."""
         check_response, check_call, check_trial = self._checks
-        answer = None if response is None else dict(response)
-        if answer is not None:
-            check_response(answer)
-        made, ended = list(map(dict, calls)), list(map(dict, trials))
-        for row in made:
-            check_call(row)
-        for row in ended:
-            check_trial(row)
-        line = {"response": answer, "calls": made, "trials": ended}
+        line = {
+            "response": None if response is None else check_response(response),
+            "calls": [check_call(row) for row in calls],
+            "trials": [check_trial(row) for row in trials],
+        }
         try:
             return orjson.dumps(line, option=_OPTIONS)
         except orjson.JSONEncodeError:
