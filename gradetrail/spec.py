@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model
 
 from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
-from gradetrail.scorer_spec import Block, Extract, Scorer
+from gradetrail.scorer_spec import Block, Extract, Judge, Scorer
 from gradetrail.spec_faults import faults_of
 from gradetrail.spec_forms import expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
@@ -224,12 +224,9 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
     shown: dict[str, int] = {}
     for number, model in enumerate(spec.models):
         field = f"models.{number}"
-        if model.provider not in PROVIDERS or not model.name:
-            yield Fault(
-                f"unknown model `{model.model}`", field=f"{field}.model",
-                fix=f"write provider/name; providers: {', '.join(PROVIDERS)}; "
-                "for vLLM, Ollama or OpenRouter openai_compatible/NAME and `base_url:`",
-            )  # fmt: skip
+        faults = list(_model_checks(spec, model, field))
+        yield from faults
+        if faults:
             continue
         if any(ord(char) < 32 for char in model.display):
             yield Fault("control characters in a model name", field=field)
@@ -240,7 +237,21 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
                 fix="give one of them another name with `as:`",
             )
         shown[model.display] = number
+    alone = spec.model_copy(update={"request": RequestParams()})
+    for name, scorer in spec.scorers.items():
+        if isinstance(scorer, Judge):
+            yield from _model_checks(alone, scorer.model, f"scorers.{name}.model")
+
+
+def _model_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
+    if model.provider in PROVIDERS and model.name:
         yield from _provider_checks(spec, model, field)
+        return
+    yield Fault(
+        f"unknown model `{model.model}`", field=f"{field}.model",
+        fix=f"write provider/name; providers: {', '.join(PROVIDERS)}; "
+        "for vLLM, Ollama or OpenRouter openai_compatible/NAME and `base_url:`",
+    )  # fmt: skip
 
 
 def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
-from gradetrail.scorer_spec import Choice, CodeExec, Equality, Includes, Numeric, Regex
+from gradetrail.scorer_spec import Choice, CodeExec, Equality, Includes, Judge, Numeric, Regex
 from gradetrail.scoring.by_rule import compare_by_rule
 from gradetrail.scoring.chain import NOTHING, find_letters, find_numbers
 from gradetrail.scoring.definition import Definition, flag_bits
@@ -60,6 +60,8 @@ def compare(
 def has_target(definition: Definition) -> bool:
     """Say whether answers are compared with a target, so that none can be graded without."""
     scorer = definition.scorer
+    if isinstance(scorer, Judge):
+        return definition.needs_target
     if not scorer.takes_target or (isinstance(scorer, Regex) and scorer.is_templated):
         return False
     return definition.target is not None or definition.has_choices

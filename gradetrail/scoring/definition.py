@@ -14,8 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradetrail.errors import Fault
 from gradetrail.request import content_id
-from gradetrail.scorer_spec import Choice, CodeExec, ExtractRule, Regex, Scorer, Switch
+from gradetrail.scorer_spec import Choice, CodeExec, ExtractRule, Judge, Regex, Scorer, Switch
+from gradetrail.scoring.judge_prompt import JudgePrompt
+from gradetrail.scoring.judge_setup import JudgeSetup, judge_setup
 from gradetrail.scoring.programs import program_columns
 from gradetrail.spec import Confidence, Spec
 
@@ -40,6 +43,10 @@ class Definition:
     """Whether samples have options, so that the right option is the target where no template is given."""
     files: tuple[tuple[str, bytes], ...] = ()
     """Content of each file that the options name, by the option; `case.option` for those of a switch."""
+    judge: JudgeSetup | None = None
+    """Who judges, and by what file; None for other scorers, or where that is at fault."""
+    faults: tuple[Fault, ...] = ()
+    """What is wrong with the files that the options name."""
 
     def scorer_id(self) -> str:
         """Hash the whole definition: 64 lower-case hex digits."""
@@ -48,7 +55,7 @@ class Definition:
     def content(self) -> dict[str, Any]:
         """Give what the id covers as JSON; options that keep their default are left out."""
         scorer = self.scorer
-        named = {name for name, _ in self.files}
+        named = {name for name, _ in self.files} | ({"file", "model"} if isinstance(scorer, Judge) else set())
         options = scorer.model_dump(
             mode="json", exclude_defaults=True, exclude={"type", "extract", "target", "cases", *named}
         )
@@ -64,6 +71,7 @@ class Definition:
             "target": self.target,
             "has_choices": self.has_choices,
             "files": {name: hashlib.sha256(data).hexdigest() for name, data in self.files if "." not in name},
+            "judge": self.judge.identity() if self.judge else None,
             "cases": {key: case.scorer_id() for key, case in self.cases().items()},
         }
         return {name: value for name, value in content.items() if value}
@@ -82,6 +90,8 @@ class Definition:
 
     def bounds(self) -> tuple[float | None, float | None]:
         """Give the least and the greatest score; None where there is none."""
+        if self.judge is not None:
+            return self.judge.file.bounds
         scorers = [case.scorer for case in self.cases().values()] or [self.scorer]
         lows, highs = [s.score_min for s in scorers], [s.score_max for s in scorers]
         return (
@@ -94,6 +104,8 @@ class Definition:
 
         A switch has the lowest of its cases, each of which keeps its own: no worst score reaches it.
         """
+        if self.judge is not None and self.scorer.pass_threshold is None:
+            return sum(self.judge.file.bounds) / 2
         found = [case.scorer.threshold for case in self.cases().values()] or [self.scorer.threshold]
         return None if None in found else min(each for each in found if each is not None)
 
@@ -126,23 +138,44 @@ class Definition:
     @property
     def needs_target(self) -> bool:
         """Whether an answer cannot be graded without a target."""
+        if isinstance(self.scorer, Judge):
+            against = self.scorer.against
+            return self.judge_reads_target or (against is not None and against.target)
         return self.scorer.takes_target and not isinstance(self.scorer, Regex | Switch)
+
+    def judge_prompt(self) -> JudgePrompt:
+        """Give what renders the questions of the judge, which this definition must have."""
+        assert self.judge is not None
+        return JudgePrompt(self.judge.file, has_target=self.target is not None or self.has_choices)
+
+    @property
+    def judge_reads_target(self) -> bool:
+        """Whether there are targets and the judge is shown them."""
+        has_target = self.target is not None or self.has_choices
+        return has_target and self.judge is not None and "target" in self.judge_prompt().names
 
 
 def definitions(spec: Spec) -> list[Definition]:
     """Give the definition of each scorer of a spec, in the order given."""
-    return [
-        Definition(
-            name=name,
-            scorer=scorer,
-            extract=_chain(scorer, spec.extract),
-            confidence=spec.confidence,
-            target=_target(scorer, spec.target, has_choices=spec.choices is not None),
-            has_choices=spec.choices is not None,
-            files=tuple(_contents(spec, scorer)),
-        )
-        for name, scorer in spec.scorers.items()
-    ]
+    return [_definition(spec, name, scorer) for name, scorer in spec.scorers.items()]
+
+
+def _definition(spec: Spec, name: str, scorer: Scorer) -> Definition:
+    files = tuple(_contents(spec, scorer))
+    judge, faults = None, tuple[Fault, ...]()
+    if isinstance(scorer, Judge):
+        judge, faults = judge_setup(spec, name, scorer, dict(files).get("file"))
+    return Definition(
+        name=name,
+        scorer=scorer,
+        extract=_chain(scorer, spec.extract),
+        confidence=spec.confidence,
+        target=_target(scorer, spec.target, has_choices=spec.choices is not None),
+        has_choices=spec.choices is not None,
+        files=files,
+        judge=judge,
+        faults=faults,
+    )
 
 
 def _chain(scorer: Scorer, inherited: tuple[ExtractRule, ...]) -> tuple[ExtractRule, ...]:

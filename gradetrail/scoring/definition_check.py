@@ -24,6 +24,7 @@ def check(definition: Definition, place: str) -> list[Fault]:
 
 def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
     scorer = definition.scorer
+    yield from definition.faults
     yield from _chain_faults(
         definition.extract, place, "extract" if scorer.extract is None else f"{field}.extract"
     )

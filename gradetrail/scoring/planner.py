@@ -19,7 +19,10 @@ from gradetrail.dataset import parse_row
 from gradetrail.errors import Fault, SpecError
 from gradetrail.prompt import Renderer, RenderError, render
 from gradetrail.request import content_id
+from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.grade import Definition, columns, grade
+from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
+from gradetrail.scoring.opponents import make_opponents
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
@@ -76,6 +79,7 @@ class RunGrader:
         self.allow_unsafe_code = allow_unsafe_code
         self.con: duckdb.DuckDBPyConnection = warehouse.connection("macros", "base", "graded")
         self.spec, self.run_id = spec, run_id
+        self._warehouse = warehouse
         self.renderer = Renderer(spec, with_examples=False)
         self._samples: list[tuple[str, str | None, str]] | None = None
         self._rendered: dict[str, pa.Table] = {}
@@ -83,6 +87,8 @@ class RunGrader:
         answers = sql.arrow_file(self.con, "scoring/answers", {"run_id": run_id})
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
+        self.n_open = 0
+        """Ballots of the last scorer that more calls to its judge would add to."""
 
     def close(self) -> None:
         """Drop what was read."""
@@ -90,15 +96,48 @@ class RunGrader:
 
     def scores(self, definition: Definition) -> pa.Table:
         """Grade all trials; rows of the stored table `scores`."""
-        inputs = self._inputs(definition)
-        self.con.register("grading_input", inputs)
+        self._provide_answers(definition)
+        sql.run_file(self.con, "scoring/no_judging")
+        self.n_open = 0
+        if isinstance(definition.scorer, Judge):
+            self.n_open = grade_by_judge(self._docket(definition))
+        else:
+            grade(self.con, definition, allow_unsafe_code=self.allow_unsafe_code)
+        sql.run_file(self.con, "scoring/judge_sources")
+        params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
+        return sql.arrow_file(self.con, "scoring/score_rows", params)
+
+    def docket(self, definition: Definition) -> Docket:
+        """Give the answers that a judge is to be asked about; good until the next is asked for."""
+        self._provide_answers(definition)
+        return self._docket(definition)
+
+    def _provide_answers(self, definition: Definition) -> None:
+        """Make the table `answer` of all trials, with what the scorer needs of their samples."""
+        self.con.register("grading_input", self._inputs(definition))
         try:
             sql.run_file(self.con, "scoring/answer_inputs")
-            grade(self.con, definition, allow_unsafe_code=self.allow_unsafe_code)
-            params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
-            return sql.arrow_file(self.con, "scoring/score_rows", params)
         finally:
             self.con.unregister("grading_input")
+
+    def _docket(self, definition: Definition) -> Docket:
+        scorer = definition.scorer
+        assert isinstance(scorer, Judge)
+        make_opponents(self.con, scorer, self.run_id, opponent_run(self._warehouse, self.run_id, definition))
+        params = {
+            "needs_opponent": scorer.against is not None,
+            "needs_target": definition.needs_target,
+            "reads_answer": bool({"conversation", "reasoning"} & definition.judge_prompt().names),
+        }
+        sql.run_file(self.con, "scoring/judge_answers", params)
+        contents = {(sample_id, order): content for sample_id, order, content in self._asked()}
+
+        def sample_of(sample_id: str, order: str | None) -> Sample:
+            sample = parse_row(contents[sample_id, order])
+            shown = orjson.loads(order) if order else None
+            return sample, self.renderer.values(sample, sample_id, 1, shown)[0]
+
+        return Docket(self.con, definition, self.run_id, sample_of)
 
     def flips(self, definition: Definition, scores: pa.Table) -> list[dict[str, Any]]:
         """Compare grades with the stored newest ones of the same scorer name; one dict per change."""
@@ -184,15 +223,15 @@ def score_run(
     allow_unsafe_code: bool = False,
 ) -> list[Graded]:
     """Grade what is not graded yet by these definitions; publishes one file a scorer."""
-    version = trials_version(warehouse, run_id)
-    missing = [d for d in definitions if force or not is_current(warehouse, run_id, d, version)]
+    missing = ungraded(warehouse, run_id, definitions, force=force)
     done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
     if missing:
         grader = RunGrader(warehouse, spec, run_id, allow_unsafe_code=allow_unsafe_code)
         try:
             for definition in missing:
                 scores = grader.scores(definition)
-                metadata = {"trials": version or "", "scored_at": datetime.now(UTC).isoformat()}
+                state = grading_state(warehouse, run_id, definition)
+                metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(grader.n_open)}
                 store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
                 done[definition.name] = Graded(
                     run_id, definition.name, definition.scorer_id(), scores.num_rows, _by_outcome(scores)
@@ -214,9 +253,37 @@ def trials_version(warehouse: Warehouse, run_id: str) -> str | None:
     return max(stems, key=lambda stem: int(stem.rpartition(".")[2].removesuffix("f")), default=None)
 
 
-def is_current(warehouse: Warehouse, run_id: str, definition: Definition, version: str | None) -> bool:
+def ungraded(
+    warehouse: Warehouse, run_id: str, definitions: Sequence[Definition], *, force: bool = False
+) -> list[Definition]:
+    """List the definitions by which a run is not graded as it stands; all of them with `force`."""
+    return [d for d in definitions if force or not is_current(warehouse, run_id, d)]
+
+
+def is_current(warehouse: Warehouse, run_id: str, definition: Definition) -> bool:
     """Say whether the stored grades of a (run, scorer) cover its trials as they stand."""
-    if version is None:
+    state = grading_state(warehouse, run_id, definition)
+    metadata = warehouse.scores_metadata(run_id, definition.scorer_id()) if state[TRIALS] else None
+    if metadata is None or metadata.get(OPEN, "0") != "0":
         return False
-    metadata = warehouse.scores_metadata(run_id, definition.scorer_id())
-    return metadata is not None and metadata.get("trials") == version
+    return all(metadata.get(name) == value for name, value in state.items())
+
+
+TRIALS, OPPONENTS, OPEN = "trials", "opponents", "open"
+"""Metadata of stored scores: the trials that were graded, those compared with, and how many ballots of a
+judge more calls would add to."""
+
+
+def grading_state(warehouse: Warehouse, run_id: str, definition: Definition) -> dict[str, str]:
+    """Name the files that grades follow from; an empty name where trials are still in parts."""
+    state = {TRIALS: trials_version(warehouse, run_id) or ""}
+    other = opponent_run(warehouse, run_id, definition)
+    return {**state, OPPONENTS: trials_version(warehouse, other) or other} if other else state
+
+
+def opponent_run(warehouse: Warehouse, run_id: str, definition: Definition) -> str:
+    """Name the run whose answers a judge compares with; empty if it compares with none."""
+    against = definition.scorer.against if isinstance(definition.scorer, Judge) else None
+    if against is None or against.target:
+        return ""
+    return warehouse.run_id(against.run) if against.run is not None else run_id

@@ -1,7 +1,7 @@
 -- The rows of the stored table `scores` for one run and one scorer.
 -- One row per trial x metric.
 -- NULL score means that the outcome is not `scored`.
--- Source: the relations `answer` (what was graded) and `grade` (the grades).
+-- Source: the relations `answer` (what was graded), `grade` (the grades) and `judge_source` (replies behind them).
 select
     $run_id as run_id,
     answer.task,
@@ -14,7 +14,7 @@ select
     answer.sample_id,
     answer.epoch,
     answer.response_id,
-    null::varchar as opponent_response_id,
+    judge_source.opponent_response_id,
     answer.target,
     grade.score,
     grade.is_pass,
@@ -24,7 +24,9 @@ select
     grade.confidence,
     grade.confidence_source,
     grade.detail,
-    null::varchar[] as judge_response_ids
+    judge_source.judge_response_ids
 from grade
 inner join answer using (row)
+left join judge_source
+    on answer.row = judge_source.row
 order by answer.model asc, answer.prompt asc, answer.sample_id asc, answer.epoch asc, grade.metric asc
