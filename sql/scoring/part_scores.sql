@@ -16,4 +16,4 @@ select
 from scores
 where
     scores.run_id = $run_id
-    and list_contains($scorer_ids, scores.scorer_id)
+    and list_contains($scorer_ids::varchar[], scores.scorer_id)
