@@ -16,13 +16,17 @@ from gradetrail.scorer_spec.base import (
     ExtractRule,
     ScorerBase,
 )
-from gradetrail.scorer_spec.composed import CodeExec, Switch
+from gradetrail.scorer_spec.composed import CodeExec, Combine, Label, Python, Sql, Switch, part_faults
 from gradetrail.scorer_spec.judge import Criterion, Judge, JudgeFile, Opponent
+from gradetrail.scorer_spec.structure import FieldRule, JsonMatch, JsonSchema, Math, ToolCalls
 from gradetrail.scorer_spec.text import (
     F1,
     Accuracy,
+    Bleu,
     BleuAdd1,
     Choice,
+    Chrf,
+    EditDistance,
     Equality,
     Exact,
     Includes,
@@ -36,26 +40,39 @@ __all__ = [
     "F1",
     "NAMED_RULES",
     "Accuracy",
+    "Bleu",
     "BleuAdd1",
     "Block",
     "Choice",
+    "Chrf",
     "CodeExec",
+    "Combine",
     "Criterion",
+    "EditDistance",
     "Equality",
     "Exact",
     "Extract",
     "ExtractRule",
+    "FieldRule",
     "Includes",
+    "JsonMatch",
+    "JsonSchema",
     "Judge",
     "JudgeFile",
+    "Label",
+    "Math",
     "Normalizer",
     "Numeric",
     "Opponent",
+    "Python",
     "Regex",
     "RougeL",
     "Scorer",
     "ScorerBase",
+    "Sql",
     "Switch",
+    "ToolCalls",
+    "part_faults",
 ]
 
 
@@ -78,8 +95,19 @@ Scorer = Annotated[
     | Annotated[F1, Tag("f1")]
     | Annotated[RougeL, Tag("rouge_l")]
     | Annotated[BleuAdd1, Tag("bleu_add1")]
+    | Annotated[Bleu, Tag("bleu")]
+    | Annotated[Chrf, Tag("chrf")]
+    | Annotated[EditDistance, Tag("edit_distance")]
+    | Annotated[JsonMatch, Tag("json_match")]
+    | Annotated[JsonSchema, Tag("json_schema")]
+    | Annotated[ToolCalls, Tag("tool_calls")]
+    | Annotated[Math, Tag("math")]
     | Annotated[CodeExec, Tag("code_exec")]
     | Annotated[Judge, Tag("judge")]
+    | Annotated[Combine, Tag("combine")]
+    | Annotated[Label, Tag("label")]
+    | Annotated[Sql, Tag("sql")]
+    | Annotated[Python, Tag("python")]
     | Annotated[Switch, Tag("switch")],
     Discriminator(_kind),
     BeforeValidator(expand_scorer),

@@ -85,6 +85,8 @@ class ScorerBase(Block):
     """Whether answers are compared with a target."""
     file_options: ClassVar[tuple[str, ...]] = ()
     """Options that may name a file, whose content is in the scorer_id."""
+    needs: ClassVar[tuple[str, str] | None] = None
+    """Module that grading imports, and the extra of gradetrail that installs it."""
 
     @property
     def higher_is_better(self) -> bool:

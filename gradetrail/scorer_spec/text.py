@@ -116,3 +116,62 @@ class BleuAdd1(ScorerBase):
 
     type: Literal["bleu_add1"] = "bleu_add1"
     is_exact: ClassVar[bool] = False
+
+
+class Bleu(ScorerBase):
+    """Sentence BLEU by sacrebleu, as a share of 1; best of several targets (`gradetrail[text]`).
+
+    Targets are not pooled into one reference. The signature of each grade is in its `detail`.
+    """
+
+    type: Literal["bleu"] = "bleu"
+    tokenize: Literal["13a", "intl", "char", "zh", "none"] = "13a"
+    smooth: Literal["exp", "floor", "add-k", "none"] = "exp"
+    smooth_value: float | None = Field(default=None, ge=0)
+    """For `floor` and `add-k`; None is sacrebleu's default of 0.1 and 1."""
+    max_order: int = Field(default=4, ge=1, le=16)
+    effective_order: bool = True
+    """Leaves out the orders of n-grams that the answer is too short to have."""
+    lowercase: bool = False
+
+    is_exact: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
+
+
+class Chrf(ScorerBase):
+    """Sentence chrF by sacrebleu, as a share of 1; best of several targets (`gradetrail[text]`).
+
+    `word_order: 2` is chrF++. The signature of each grade is in its `detail`.
+    """
+
+    type: Literal["chrf"] = "chrf"
+    char_order: int = Field(default=6, ge=1, le=16)
+    word_order: int = Field(default=0, ge=0, le=16)
+    beta: int = Field(default=2, ge=1, le=16)
+    lowercase: bool = False
+    whitespace: bool = False
+    """Whether white space counts."""
+
+    is_exact: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
+
+
+class EditDistance(Equality):
+    """Levenshtein distance in characters over the length of the longer text; best of several targets.
+
+    `similarity` is 1 less the distance: 1 for equal texts, 0 for texts without anything in common. Two
+    empty texts are equal.
+    """
+
+    type: Literal["edit_distance"] = "edit_distance"
+    measure: Literal["similarity", "distance"] = "similarity"
+    """`distance`: lower is better."""
+    unit: Literal["character", "word"] = "character"
+    """What is put in, taken out or exchanged; words are separated by white space."""
+
+    is_exact: ClassVar[bool] = False
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a greater score is a better one: not for distances."""
+        return self.measure == "similarity"

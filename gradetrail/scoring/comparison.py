@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
-from gradetrail.scorer_spec import Choice, CodeExec, Equality, Includes, Judge, Numeric, Regex
+from gradetrail.scorer_spec import Choice, CodeExec, Equality, Includes, Judge, Numeric, Python, Regex, Sql
+from gradetrail.scoring.by_row import compare_rows
 from gradetrail.scoring.by_rule import compare_by_rule
 from gradetrail.scoring.chain import NOTHING, find_letters, find_numbers
 from gradetrail.scoring.definition import Definition, flag_bits
-from gradetrail.scoring.normalize import SQL_STEPS, normalized
+from gradetrail.scoring.normalize import SQL_STEPS, normalized, steps_of
 from gradetrail.scoring.numbers import Number, compared, find_number, is_within
 from gradetrail.scoring.programs import compare_programs
 from gradetrail.scoring.regex_process import RegexProcess
@@ -39,6 +40,12 @@ def compare(
     `allow_unsafe` runs programs even where no sandbox can be made.
     """
     scorer = definition.scorer
+    if isinstance(scorer, Sql | Python):
+        return compare_rows(con, definition)
+    if scorer.type in RULES:
+        rule = RULES[scorer.type](definition)
+        compare_by_rule(con, rule, takes_target=scorer.takes_target)
+        return rule.metrics is not None
     if isinstance(scorer, CodeExec):
         compare_programs(con, scorer, allow_unsafe=allow_unsafe)
     elif isinstance(scorer, Equality | Includes):
@@ -51,9 +58,7 @@ def compare(
     elif isinstance(scorer, Regex):
         _compare_matches(con, scorer, process, has_target=has_target(definition))
     else:
-        rule = RULES[scorer.type](definition)
-        compare_by_rule(con, rule, takes_target=scorer.takes_target)
-        return rule.metrics is not None
+        raise AssertionError(scorer.type)
     return False
 
 
@@ -67,13 +72,8 @@ def has_target(definition: Definition) -> bool:
     return definition.target is not None or definition.has_choices
 
 
-def steps_of(scorer: Equality | Includes) -> tuple[str, ...]:
-    """List what is done to both sides before they are compared."""
-    return scorer.normalize if scorer.case else (*scorer.normalize, "lower")
-
-
 def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) -> None:
-    steps = steps_of(scorer)
+    steps = steps_of(scorer.normalize, case=scorer.case)
     is_every = isinstance(scorer, Includes) and scorer.all
 
     def wanted(targets: list[str]) -> Wanted:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gradetrail.errors import Fault
 from gradetrail.request import content_id
-from gradetrail.scorer_spec import Choice, CodeExec, ExtractRule, Judge, Regex, Scorer, Switch
+from gradetrail.scorer_spec import Choice, CodeExec, Combine, ExtractRule, Judge, Label, Regex, Scorer, Switch
 from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.judge_setup import JudgeSetup, judge_setup
 from gradetrail.scoring.programs import program_columns
@@ -47,6 +47,10 @@ class Definition:
     """Who judges, and by what file; None for other scorers, or where that is at fault."""
     faults: tuple[Fault, ...] = ()
     """What is wrong with the files that the options name."""
+    parts: tuple[Definition, ...] = ()
+    """The scorers that a `combine` stands on, in the order given."""
+    leaves_unanswered_out: bool = False
+    """For a `combine`: whether an unanswered part makes the whole unanswered, as the task excludes them."""
 
     def scorer_id(self) -> str:
         """Hash the whole definition: 64 lower-case hex digits."""
@@ -57,7 +61,7 @@ class Definition:
         scorer = self.scorer
         named = {name for name, _ in self.files} | ({"file", "model"} if isinstance(scorer, Judge) else set())
         options = scorer.model_dump(
-            mode="json", exclude_defaults=True, exclude={"type", "extract", "target", "cases", *named}
+            mode="json", exclude_defaults=True, exclude={"type", "extract", "target", "cases", "of", *named}
         )
         confidence = self.confidence and self.confidence.model_dump(
             mode="json", by_alias=True, exclude_defaults=True
@@ -73,6 +77,8 @@ class Definition:
             "files": {name: hashlib.sha256(data).hexdigest() for name, data in self.files if "." not in name},
             "judge": self.judge.identity() if self.judge else None,
             "cases": {key: case.scorer_id() for key, case in self.cases().items()},
+            "parts": sorted([part.scorer_id(), self.weight(part)] for part in self.parts),
+            "leaves_unanswered_out": self.leaves_unanswered_out,
         }
         return {name: value for name, value in content.items() if value}
 
@@ -93,7 +99,7 @@ class Definition:
         if self.judge is not None:
             return self.judge.file.bounds
         scorers = [case.scorer for case in self.cases().values()] or [self.scorer]
-        lows, highs = [s.score_min for s in scorers], [s.score_max for s in scorers]
+        lows, highs = [s.bounds[0] for s in scorers], [s.bounds[1] for s in scorers]
         return (
             None if None in lows else min(low for low in lows if low is not None),
             None if None in highs else max(high for high in highs if high is not None),
@@ -108,6 +114,11 @@ class Definition:
             return sum(self.judge.file.bounds) / 2
         found = [case.scorer.threshold for case in self.cases().values()] or [self.scorer.threshold]
         return None if None in found else min(each for each in found if each is not None)
+
+    def weight(self, part: Definition) -> float:
+        """Give the weight of a part of a `combine`."""
+        assert isinstance(self.scorer, Combine)
+        return self.scorer.of[part.name]
 
     def cases(self) -> dict[str, Definition]:
         """Give the definition behind each case of a `switch`; empty for other scorers."""
@@ -175,6 +186,11 @@ def _definition(spec: Spec, name: str, scorer: Scorer) -> Definition:
         files=files,
         judge=judge,
         faults=faults,
+        parts=tuple(
+            _definition(spec, part, spec.scorers[part])
+            for part in (scorer.of if isinstance(scorer, Combine) else ())
+        ),
+        leaves_unanswered_out=isinstance(scorer, Combine) and spec.unanswered == "exclude",
     )
 
 
@@ -242,6 +258,8 @@ def columns(definition: Definition) -> dict[str, str]:
         return program_columns(scorer)
     if isinstance(scorer, Regex) and scorer.is_templated:
         return {"pattern": scorer.pattern}
+    if isinstance(scorer, Label) and scorer.template is not None:
+        return {"label": scorer.template}
     return {}
 
 

@@ -5,12 +5,15 @@ Invariant: every fault is found at once, with its place in the spec and what to 
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterable, Iterator
 
 from gradetrail.errors import Fault
-from gradetrail.scorer_spec import Choice, Equality, ExtractRule, Includes, Regex, Switch
+from gradetrail.scorer_spec import Choice, Equality, ExtractRule, Includes, JsonSchema, Regex, Switch
 from gradetrail.scoring.definition import Definition, compiled, have_targets
+from gradetrail.scoring.json_schema import schema_of, validator_of
+from gradetrail.scoring.own_check import own_faults
 from gradetrail.spec import Confidence
 
 ORDERED_RULES = ("regex", "number", "boxed")
@@ -25,6 +28,7 @@ def check(definition: Definition, place: str) -> list[Fault]:
 def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
     scorer = definition.scorer
     yield from definition.faults
+    yield from own_faults(definition, place, field)
     yield from _chain_faults(
         definition.extract, place, "extract" if scorer.extract is None else f"{field}.extract"
     )
@@ -50,6 +54,17 @@ def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
         )
     if isinstance(scorer, Equality | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
         yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize")
+    if isinstance(scorer, JsonSchema):
+        try:
+            validator_of(schema_of(definition))
+        except ValueError as error:
+            yield Fault(str(error), place, f"{field}.schema", "a path resolves against the spec's folder")
+    if scorer.needs is not None and importlib.util.find_spec(scorer.needs[0]) is None:
+        module, extra = scorer.needs
+        yield Fault(
+            f"`{scorer.type}` needs the package {module.replace('_', '-')}", place, field,
+            f"pip install 'gradetrail[{extra}]'",
+        )  # fmt: skip
     yield from _confidence_faults(definition.confidence, place)
 
 
@@ -103,6 +118,11 @@ def _switch_faults(definition: Definition, scorer: Switch, place: str, field: st
             yield Fault(
                 "a switch inside a switch", place, f"{field}.cases.{key}", "put its cases beside the others"
             )
+        elif not case.scorer.higher_is_better:
+            yield Fault(
+                "lower is better in this case, and not in a switch", place, f"{field}.cases.{key}",
+                "measure similarity instead",
+            )  # fmt: skip
         elif isinstance(case.scorer.target, list):
             yield Fault(
                 "the target of a case is one template", place, f"{field}.cases.{key}.target",

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 
-class _NumberText(str):
+class NumberText(str):
     """A number as it was written."""
 
 
@@ -18,9 +18,10 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_int=_NumberText, parse_float=_NumberText, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse)
 _FENCED = re.compile(r"^[ ]{0,3}```[^\n`]*\n(.*?)^[ ]{0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
-_ABSENT = object()
+ABSENT: Any = object()
+"""What stands for no value, which null is not."""
 MAX_READ = 20_000_000
 """Characters read in vain, over all brackets that are tried as a beginning: bounds hostile texts."""
 DEPTH_READ = 10_000
@@ -35,10 +36,24 @@ def last_json(text: str, path: str | None = None) -> str | None:
     """
     found = None
     for value in _values(text):
-        here = _at(value, path)
-        if here is not _ABSENT and here is not None:
-            found = _shown(here)
+        here = value_at(value, path)
+        if here is not ABSENT and here is not None:
+            found = shown_json(here)
     return found or None
+
+
+def last_value(text: str, path: str | None = None) -> Any:
+    """Give the value itself, numbers as NumberText; ABSENT if there is none. Here null is a value."""
+    found = [value_at(value, path) for value in _values(text)]
+    return next((value for value in reversed(found) if value is not ABSENT), ABSENT)
+
+
+def parsed_json(text: str) -> Any:
+    """Give the value of a text that is JSON and nothing else, numbers as NumberText; else ValueError."""
+    try:
+        return _DECODER.decode(text.strip())
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def _values(text: str) -> list[Any]:
@@ -66,34 +81,37 @@ def _values(text: str) -> list[Any]:
     return values
 
 
-def _at(value: Any, path: str | None) -> Any:
+def value_at(value: Any, path: str | None) -> Any:
+    """Give the value at a dotted path, with numbers for places in lists; ABSENT if it leads nowhere."""
     for name in path.split(".") if path else ():
         if isinstance(value, dict) and name in value:
             value = value[name]
         elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]
         else:
-            return _ABSENT
+            return ABSENT
     return value
 
 
-def _shown(value: Any) -> str:
+def shown_json(value: Any) -> str:
+    """Write a value as text: strings as they are, numbers as they were written, the rest as JSON."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _encoded(value)
+    return encoded_json(value)
 
 
-def _encoded(value: Any) -> str:
-    if isinstance(value, _NumberText):
+def encoded_json(value: Any) -> str:
+    """Write a value as compact JSON, numbers as they were written."""
+    if isinstance(value, NumberText):
         return str(value)
     if isinstance(value, dict):
         return (
             "{"
-            + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_encoded(v)}" for k, v in value.items())
+            + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{encoded_json(v)}" for k, v in value.items())
             + "}"
         )
     if isinstance(value, list):
-        return "[" + ",".join(map(_encoded, value)) + "]"
+        return "[" + ",".join(map(encoded_json, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

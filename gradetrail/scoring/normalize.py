@@ -77,3 +77,8 @@ def normalized(text: str, steps: Sequence[str]) -> str:
     for step in steps:
         text = STEPS[step](text)
     return text
+
+
+def steps_of(steps: Sequence[str], *, case: bool) -> tuple[str, ...]:
+    """List the steps that are taken; without regard to case, `lower` is the last."""
+    return tuple(steps) if case else (*steps, "lower")

@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from gradetrail import sql
-from gradetrail.scoring.regex_process import Failure, RegexProcess
+from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.regex_translation import Translation, UntranslatableError, translate
 from gradetrail.scoring.tables import Findings, batches, count, unzipped
+from gradetrail.scoring.worker import Failure
 
 if TYPE_CHECKING:
     import duckdb

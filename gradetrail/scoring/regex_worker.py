@@ -4,8 +4,9 @@ A program, not a module: `python -I -S regex_worker.py SECONDS`. It imports noth
 library, so that it starts in a hundredth of a second.
 
 Invariant: one line in gives one line out for each text, in order, whatever the pattern does. A job is
-`{"pattern", "flags", "mode", "texts"}`; an answer is null (no match), `[group, whole]`, or a text that
-says what went wrong. A signal interrupts a match on the main thread, which nothing else can.
+`{"pattern", "flags", "mode", "items"}`; an answer is null (no match), `[group, whole]`, or
+`{"failure"}` that says what went wrong. A signal interrupts a match on the main thread, which nothing
+else can.
 """
 
 import json
@@ -44,7 +45,9 @@ def find(pattern: "re.Pattern[str]", mode: str, text: str) -> "list[str] | None"
     return found
 
 
-def answer(pattern: "re.Pattern[str]", mode: str, text: str, seconds: float) -> "list[str] | str | None":
+def answer(
+    pattern: "re.Pattern[str]", mode: str, text: str, seconds: float
+) -> "list[str] | dict[str, str] | None":
     """Find within the time limit, which counts the process's own time and not that of a busy machine."""
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -53,9 +56,9 @@ def answer(pattern: "re.Pattern[str]", mode: str, text: str, seconds: float) -> 
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except OvertimeError:
-        return f"the pattern took more than {seconds:g} s on this answer"
+        return {"failure": f"the pattern took more than {seconds:g} s on this answer"}
     except (MemoryError, RecursionError) as error:
-        return f"the pattern failed on this answer: {type(error).__name__}"
+        return {"failure": f"the pattern failed on this answer: {type(error).__name__}"}
 
 
 def main() -> None:
@@ -67,10 +70,10 @@ def main() -> None:
     for line in sys.stdin.buffer:
         job = json.loads(line)
         pattern = re.compile(job["pattern"], job["flags"])
-        for text in job["texts"]:
+        for text in job["items"]:
             reply = answer(pattern, job["mode"], text, seconds)
             sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
-            if isinstance(reply, str):
+            if isinstance(reply, dict):
                 sys.stdout.buffer.flush()
         sys.stdout.buffer.flush()
 

@@ -25,7 +25,7 @@ select
         else measure.score <= $threshold
     end as is_pass,
     main.outcome,
-    coalesce(measure.extracted, main.extracted) as extracted,
+    measure.extracted,
     main.extracted_by,
     null as confidence,
     null as confidence_source,
