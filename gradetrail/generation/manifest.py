@@ -179,6 +179,7 @@ def named_files(spec: Spec) -> Iterator[tuple[str, str]]:
     for block in (spec.request, *spec.models):
         names += [value for value in (block.tools, block.response_format) if isinstance(value, str)]
     names += [model.path for model in spec.models]
+    names += [name for scorer in spec.scorers.values() for name in scorer.named_files]
     for name in dict.fromkeys(name for name in names if name is not None):
         path = spec.path(name)
         if path.is_file():

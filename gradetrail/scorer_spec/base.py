@@ -89,6 +89,13 @@ class ScorerBase(Block):
     """Module that grading imports, and the extra of gradetrail that installs it."""
 
     @property
+    def named_files(self) -> list[str]:
+        """Paths that the options name."""
+        return [
+            name for name in (getattr(self, option) for option in self.file_options) if isinstance(name, str)
+        ]
+
+    @property
     def higher_is_better(self) -> bool:
         """Whether a greater score is a better one."""
         return True

@@ -28,6 +28,11 @@ class Switch(ScorerBase):
     cases: dict[str, Scorer]
     """Scorer by value; a case without `extract` or `target` takes what the switch would have."""
 
+    @property
+    def named_files(self) -> list[str]:
+        """Paths that the options of the cases name."""
+        return [name for case in self.cases.values() for name in case.named_files]
+
 
 class CodeExec(ScorerBase):
     """Runs the program that the model wrote, and counts the checks that hold."""
