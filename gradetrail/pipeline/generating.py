@@ -11,25 +11,26 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.dataset import Selection
 from gradetrail.errors import Fault, SelectionError, SpecError
-from gradetrail.generation.budget import Budget
 from gradetrail.generation.engine import Shared
 from gradetrail.generation.forecast import Estimate, estimate, why
-from gradetrail.generation.gate import Gate
 from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, pending_models
 from gradetrail.generation.plan import Narrowing, Plan, make_plan
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.run import Generated
 from gradetrail.generation.run import generate as generate_plan
+from gradetrail.pipeline.judging import judge_models
+from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
 from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.grade import Definition, check, columns, definitions
+from gradetrail.scoring.judge_check import judge_faults, judge_warnings
+from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
 from gradetrail.spec import NAME, Spec
@@ -93,6 +94,7 @@ def checked_definitions(spec: Spec) -> list[Definition]:
     """Give the spec's scorers; SpecError with every fault of their options."""
     found = definitions(spec)
     faults = [f for d in found for f in check(d, spec.where("scorers", d.name))]
+    faults += [fault for definition in found for fault in judge_faults(spec, definition)]
     if faults:
         raise SpecError(*faults)
     return found
@@ -103,24 +105,32 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     scorers = checked_definitions(job.spec)
 
     watches = [TargetWatch(definition) for definition in scorers]
+    prompts = [definition.judge_prompt() if definition.judge else None for definition in scorers]
 
     def check_sample(values: Mapping[str, Any]) -> None:
-        for watch in watches:
-            _check_scorer(watch, values)
+        for watch, prompt in zip(watches, prompts, strict=True):
+            _check_scorer(watch, prompt, values)
 
     plan = make_plan(
         job.spec, invocation.selection, invocation.narrowing, frame=job.frame, check=check_sample
     )
     warnings = (*plan.warnings, *(text for watch in watches for text in watch.warnings()))
+    warnings += tuple(text for definition in scorers for text in judge_warnings(job.spec, definition))
     return replace(plan, warnings=warnings), scorers
 
 
-def _check_scorer(watch: TargetWatch, values: Mapping[str, Any]) -> None:
+def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mapping[str, Any]) -> None:
     """Render what a scorer needs of one sample; RenderError names the scorer."""
     definition = watch.definition
     try:
+        targets = None
         if definition.target is not None:
-            watch.look(target_texts(definition.target, values))
+            targets = target_texts(definition.target, values)
+            watch.look(targets)
+        elif definition.has_choices:
+            targets = [str(values["answer_letter"])]
+        if prompt is not None and (targets or not definition.needs_target):
+            prompt.try_on(values, targets)
         for name, template in columns(definition).items():
             text = render(template, values)
             if name == "pattern":
@@ -170,8 +180,12 @@ def generate_many(
     *,
     warehouse: str | os.PathLike[str] | None = None,
     invocation: Invocation = Invocation(),
+    is_judging: bool = False,
 ) -> list[Run]:
-    """Make the calls that specs still owe, under one gate and one budget; all are validated first."""
+    """Make the calls that specs still owe, under one gate and one budget; all are validated first.
+
+    `is_judging` says that judges are asked afterwards, so that a ceiling must hold for them too.
+    """
     root = warehouse_root(warehouse)
     _check_tags(invocation.options.tags)
     now = datetime.now(UTC)
@@ -184,7 +198,9 @@ def generate_many(
         prepared.append((own, plan, scorers, todo))
     asked = {pair for _, plan, _, todo in prepared for pair in pending_models(plan, todo)}
     specs = [job.spec for job in jobs]
-    shared = Shared(_gate(specs), _budget(root, specs, asked))
+    if is_judging and asked:
+        asked |= {(model.provider, model.name) for spec in specs for model in judge_models(spec)}
+    shared = Shared(make_gate(specs), make_budget(root, specs, asked))
     if invocation.tell is not None:
         for _, plan, _, todo in prepared:
             _tell(invocation.tell, plan, todo)
@@ -221,28 +237,6 @@ def _check_tags(tags: Sequence[str]) -> None:
     faults = [Fault(f"`{tag}` is no tag", "--tag", fix=fix) for tag in tags if not NAME.match(tag)]
     if faults:
         raise SelectionError(*faults)
-
-
-def _gate(specs: Sequence[Spec]) -> Gate:
-    """Make the one gate of a command: the widest concurrency, the lowest rates."""
-    knobs = [spec.run for spec in specs]
-    vendors = {model.provider for spec in specs for model in spec.models if model.base_url is None}
-    return Gate(
-        max(knob.concurrency for knob in knobs),
-        slow_start=bool(vendors & {"openai", "anthropic"}),
-        requests_per_minute=min(
-            (k.requests_per_minute for k in knobs if k.requests_per_minute), default=None
-        ),
-        tokens_per_minute=min((k.tokens_per_minute for k in knobs if k.tokens_per_minute), default=None),
-    )
-
-
-def _budget(root: Path, specs: Sequence[Spec], asked: set[tuple[str, str]]) -> Budget:
-    """Make the one budget of a command; SpecError if a ceiling is set and a model has no price."""
-    ceilings = [spec.run.max_cost_usd for spec in specs if spec.run.max_cost_usd is not None]
-    budget = Budget(prices_of(asked, price_file(root)), Decimal(str(min(ceilings))) if ceilings else None)
-    budget.refuse_unpriced(asked, specs[0].where("run", "max_cost_usd"))
-    return budget
 
 
 def _run(root: Path, plan: Plan, done: Generated) -> Run:

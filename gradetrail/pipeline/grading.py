@@ -1,4 +1,4 @@
-"""Grades stored answers with the scorers of a spec or of a task; calls no model.
+"""Grades stored answers with the scorers of a spec or of a task; calls no model but judges.
 
 Invariant: grades of older definitions stay; a preview writes nothing.
 """
@@ -9,13 +9,15 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from gradetrail import sql
 from gradetrail.errors import Fault, SelectionError
-from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate
-from gradetrail.pipeline.recorded import SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
+from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate_many
+from gradetrail.pipeline.judging import JudgeCalls, ask_judges
+from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
 from gradetrail.scoring.planner import Graded, RunGrader, publish_task, score_run
 from gradetrail.spec import Spec
 from gradetrail.store import Store
@@ -31,10 +33,30 @@ def run(
     frame: object | None = None,
     invocation: Invocation = Invocation(),
 ) -> Run:
-    """Generate what is missing, grade what is not graded, and give the run."""
+    """Generate what is missing, grade what is not graded, asking its judges, and give the run."""
     parsed = as_spec(spec)
-    done = generate(parsed, warehouse=warehouse, frame=frame, invocation=invocation)
-    return replace(done, graded=tuple(score_runs(done.root, parsed, [done.run_id])))
+    jobs = [Job(parsed, frame)]
+    (done,) = generate_many(jobs, warehouse=warehouse, invocation=invocation, is_judging=True)
+    calls = judge_calls([parsed], [done], invocation)
+    graded = score_runs(done.root, parsed, [done.run_id], judges=calls)
+    return replace(judged(done, calls), graded=tuple(graded))
+
+
+def judge_calls(specs: Sequence[Spec], runs: Sequence[Run], invocation: Invocation) -> JudgeCalls | None:
+    """Give what the judges of a command share with its generation; None if that was interrupted."""
+    if any(done.status == "interrupted" for done in runs):
+        return None
+    spent = max((done.progress.cost_usd for done in runs), default=Decimal(0))
+    return JudgeCalls(specs, spent, invocation.observe, invocation.tell)
+
+
+def judged(done: Run, calls: JudgeCalls | None) -> Run:
+    """Give a run with the state in which its judging ended, where that was not to the end."""
+    verdicts = [] if calls is None else [v for v in calls.verdicts if v.run_id == done.run_id]
+    stopped = next((verdict for verdict in verdicts if verdict.status != "complete"), None)
+    if stopped is None or done.status != "complete":
+        return done
+    return replace(done, status=stopped.status, reason=f"judge `{stopped.scorer}`: {stopped.reason}")
 
 
 def score(
@@ -43,26 +65,40 @@ def score(
     warehouse: str | os.PathLike[str] | None = None,
     force: bool = False,
     allow_unsafe_code: bool = False,
+    offline: bool = False,
 ) -> list[Graded]:
     """Grade stored answers: of every run of a spec's task, or of one run (`latest`, run_id, prefix).
 
-    Calls no model. Grades of older definitions stay and can be queried in `grades`. Code that models
-    wrote runs in a sandbox; `allow_unsafe_code` lets it run without one where none can be made.
+    Calls no model but judges, for what they were never asked; `offline` leaves that `pending`. Grades of
+    older definitions stay and can be queried in `grades`. Code that models wrote runs in a sandbox;
+    `allow_unsafe_code` lets it run without one where none can be made.
     """
     root = warehouse_root(warehouse)
-    spec, run_ids = _to_score(root, target)
-    return score_runs(root, spec, run_ids, force=force, allow_unsafe_code=allow_unsafe_code)
+    spec, run_ids = to_score(root, target)
+    judges = None if offline else JudgeCalls([spec])
+    return score_runs(root, spec, run_ids, force=force, allow_unsafe_code=allow_unsafe_code, judges=judges)
 
 
 def score_all(
-    *, warehouse: str | os.PathLike[str] | None = None, force: bool = False, allow_unsafe_code: bool = False
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    allow_unsafe_code: bool = False,
+    offline: bool = False,
 ) -> list[Graded]:
     """Grade every run of every task by the task's present definitions."""
     root = warehouse_root(warehouse)
     return [
         graded
         for spec, runs in _everything(root)
-        for graded in score_runs(root, spec, runs, force=force, allow_unsafe_code=allow_unsafe_code)
+        for graded in score_runs(
+            root,
+            spec,
+            runs,
+            force=force,
+            allow_unsafe_code=allow_unsafe_code,
+            judges=None if offline else JudgeCalls([spec]),
+        )
     ]
 
 
@@ -76,13 +112,25 @@ def _everything(root: Path) -> list[tuple[Spec, list[str]]]:
 
 
 def score_runs(
-    root: Path, spec: Spec, run_ids: Sequence[str], *, force: bool = False, allow_unsafe_code: bool = False
+    root: Path,
+    spec: Spec,
+    run_ids: Sequence[str],
+    *,
+    force: bool = False,
+    allow_unsafe_code: bool = False,
+    judges: JudgeCalls | None = None,
 ) -> list[Graded]:
-    """Make a spec's scorers current and grade what these runs have not graded by them."""
+    """Make a spec's scorers current and grade what these runs have not graded by them.
+
+    `judges` are asked what they were never asked; without them that stays `pending`.
+    """
     scorers = checked_definitions(spec)
     store = Store(root)
     publish_task(store, spec, scorers)
     graded: list[Graded] = []
+    if judges is not None:
+        for run_id in run_ids:
+            ask_judges(root, spec, run_id, scorers, judges, force=force)
     with Warehouse(root) as warehouse:
         for run_id in run_ids:
             graded += score_run(
@@ -104,7 +152,7 @@ class Preview:
 def preview(*targets: SpecLike, warehouse: str | os.PathLike[str] | None = None) -> Preview:
     """Grade stored answers by specs' definitions and compare with the stored grades; writes nothing."""
     root = warehouse_root(warehouse)
-    return _preview(root, [_to_score(root, target) for target in targets])
+    return _preview(root, [to_score(root, target) for target in targets])
 
 
 def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
@@ -130,7 +178,8 @@ def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
     return Preview(n_runs, n_trials, tuple(flips))
 
 
-def _to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:
+def to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:
+    """Give the scorers that a spec or run names, and the runs to grade by them; SelectionError for none."""
     with Warehouse(root) as opened:
         if is_run_name(target):
             run_id = opened.run_id(str(target))

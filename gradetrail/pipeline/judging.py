@@ -1,0 +1,213 @@
+"""Asks judges what they have not been asked yet: the one place where grading makes calls.
+
+Invariant: a judge's call is an ordinary request, kept in the journal of the run that is graded, and
+paid once whoever asks again; everything that can be known to be wrong is said before the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from gradetrail.errors import Fault, ProviderError, SpecError
+from gradetrail.generation.drive import Providers, drive_work
+from gradetrail.generation.engine import Ending, Engine, Shared
+from gradetrail.generation.log import RunLog, secrets_of
+from gradetrail.generation.progress import Progress
+from gradetrail.generation.work import Turn, Work
+from gradetrail.pipeline.limits import make_budget, make_gate
+from gradetrail.providers import Provider, check_model
+from gradetrail.scorer_spec import Judge
+from gradetrail.scoring.ballot import Ask, Ballot, Reply
+from gradetrail.scoring.grade import Definition
+from gradetrail.scoring.judge_setup import judge_spec
+from gradetrail.scoring.judging import Docket
+from gradetrail.scoring.planner import RunGrader, ungraded
+from gradetrail.spec import Model, Spec
+from gradetrail.store import Store
+from gradetrail.store.writer import RunWriter
+from gradetrail.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the asking about one run ended."""
+
+    run_id: str
+    scorer: str
+    status: str
+    """`complete`, `aborted` or `interrupted`."""
+    reason: str | None
+    progress: Progress
+
+
+@dataclass(slots=True)
+class JudgeCalls:
+    """What the judges of one command share: limits, what was spent, and who is told."""
+
+    specs: Sequence[Spec]
+    spent_usd: Decimal = Decimal(0)
+    """What the command has spent already, on the models under test."""
+    observe: Callable[[Progress], None] | None = None
+    tell: Callable[[str], None] | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+    """How it went, for each run and scorer whose judge was asked."""
+    _shared: Shared | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no judge is to be asked any more."""
+        return any(verdict.status != "complete" for verdict in self.verdicts)
+
+    def shared(self, root: Path) -> Shared:
+        """Give the gate and the budget; SpecError if a ceiling is set and a judge has no price."""
+        if self._shared is None:
+            alone = [_with_judge(spec, model) for spec in self.specs for model in judge_models(spec)]
+            asked = {(model.provider, model.name) for spec in alone for model in spec.models}
+            budget = make_budget(root, self.specs, asked)
+            budget.spent_usd = self.spent_usd
+            self._shared = Shared(make_gate(alone), budget)
+        return self._shared
+
+
+def judge_models(spec: Spec) -> list[Model]:
+    """List the models that judge."""
+    return [scorer.model for scorer in spec.scorers.values() if isinstance(scorer, Judge)]
+
+
+def _with_judge(spec: Spec, model: Model) -> Spec:
+    """Give the spec of a generation that asks a judge alone."""
+    return judge_spec(spec).model_copy(update={"models": (model,)})
+
+
+def open_ballots(docket: Docket) -> Iterator[Ballot]:
+    """Yield what a judge is still to be asked; equal questions once."""
+    seen: set[str] = set()
+    for ballot in docket.ballots(is_grading=False):
+        if ballot.next() is None:
+            continue
+        key = ballot.request(Ask(1, is_nudge=False))[0].key
+        if key not in seen:
+            seen.add(key)
+            yield ballot
+
+
+def ask_judges(
+    root: Path,
+    spec: Spec,
+    run_id: str,
+    definitions: Sequence[Definition],
+    calls: JudgeCalls,
+    *,
+    force: bool = False,
+) -> None:
+    """Make the calls that the judges of a run still owe; failures of calls are rows.
+
+    Raises SpecError before the first call if a key is missing, an answer cannot be rendered, or a
+    ceiling cannot hold; RunLockedError where another process is at work on the run.
+    """
+    judges = [definition for definition in definitions if definition.judge is not None]
+    if not judges or calls.is_stopped:
+        return
+    counts: dict[str, int] = {}
+    with Warehouse(root) as warehouse:
+        due = ungraded(warehouse, run_id, judges, force=force)
+        if due:
+            grader = RunGrader(warehouse, spec, run_id)
+            for definition in due:
+                counts[definition.name] = sum(1 for _ in open_ballots(grader.docket(definition)))
+            grader.close()
+    due = [definition for definition in due if counts[definition.name]]
+    if not due:
+        return
+    _check(spec, due)
+    shared = calls.shared(root)
+    with Store(root).writer(run_id) as writer:
+        for definition in due:
+            verdict = _ask(root, spec, writer, definition, counts[definition.name], shared, calls)
+            calls.verdicts.append(verdict)
+            calls.spent_usd = shared.budget.spent_usd
+            if verdict.status != "complete":
+                break
+
+
+def _check(spec: Spec, due: Sequence[Definition]) -> None:
+    faults: list[Fault] = []
+    for definition in due:
+        model = _model(definition)
+        faults += check_model(_with_judge(spec, model), model, f"scorers.{definition.name}.model")
+    if faults:
+        raise SpecError(*dict.fromkeys(faults))
+
+
+def _model(definition: Definition) -> Model:
+    assert isinstance(definition.scorer, Judge)
+    return definition.scorer.model
+
+
+def _ask(
+    root: Path,
+    spec: Spec,
+    writer: RunWriter,
+    definition: Definition,
+    n_ballots: int,
+    shared: Shared,
+    calls: JudgeCalls,
+) -> Verdict:
+    """Ask one judge about one run; replies that another judge of the run got just now are seen."""
+    model = _model(definition)
+    own = _with_judge(spec, model)
+    progress = Progress(n_requests=n_ballots, observe=calls.observe)
+    log = RunLog(root, writer.run_id, secrets_of(own))
+    writer.flush()
+    with Warehouse(root) as warehouse:
+        grader = RunGrader(warehouse, spec, writer.run_id)
+        docket = grader.docket(definition)
+        try:
+            engine = Engine(writer.run_id, own.run, shared, writer, progress, log)
+            ending = drive_work(engine, own, lambda providers: _work(docket, model, providers))
+        finally:
+            log.close()
+            grader.close()
+    return _verdict(writer.run_id, definition.name, ending, progress)
+
+
+def _verdict(run_id: str, scorer: str, ending: Ending, progress: Progress) -> Verdict:
+    # a ceiling that the last reply reaches, or a Ctrl-C after it, stopped nothing
+    status = "complete" if progress.n_done == progress.n_requests else ending.status
+    return Verdict(run_id, scorer, status, None if status == "complete" else ending.reason, progress)
+
+
+def _work(docket: Docket, model: Model, providers: Providers) -> Iterator[Work]:
+    for ballot in open_ballots(docket):
+        provider = providers.of(model, ballot.bench.setup.shape)
+        yield _conversation(ballot, provider, keep_raw=model.keep_raw, keep_logprobs=bool(model.logprobs))
+
+
+def _conversation(ballot: Ballot, provider: Provider, *, keep_raw: bool, keep_logprobs: bool) -> Work:
+    """Put a ballot to its judge: vote after vote, each unreadable reply followed by a nudge."""
+    asked: list[Ask] = []
+    maker = ballot.bench.maker
+
+    def turn(answers: Sequence[str]) -> Turn | None:
+        if asked and asked[-1] not in ballot.failures:
+            ballot.replies[asked[-1]] = Reply(answers[-1], None)
+        ask = ballot.next()
+        if ask is None:
+            return None
+        asked.append(ask)
+        request, encoded = ballot.request(ask)
+        return Turn(
+            request, encoded, ask.vote, is_last=False, role="judge",
+            purpose="nudge" if ask.is_nudge else "vote",
+            canonical=maker.without_messages(ask.vote, ballot.sample_hash, ballot.sample_id),
+        )  # fmt: skip
+
+    def forgive(error: ProviderError) -> None:
+        ballot.failures[asked[-1]] = str(error)
+
+    return Work(
+        provider, [], b"", turn, keep_raw=keep_raw, keep_logprobs=keep_logprobs, forgive=forgive,
+    )  # fmt: skip
