@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 30.0
 USER_AGENT = "gradetrail"
 T = TypeVar("T")
+Raw = tuple[int, Mapping[str, str], bytes]
+"""Status, headers and body of a reply."""
 Read = Callable[["aiohttp.ClientResponse"], Awaitable[T]]
 NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
 
@@ -42,25 +44,16 @@ class Connection:
         """Give the pool."""
         if self._session is None:
             aiohttp = self._aiohttp
-            key = self.endpoint.api_key
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._limits.concurrency, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s(self._limits)),
-                headers={
-                    "content-type": "application/json",
-                    "accept": "application/json",
-                    "user-agent": USER_AGENT,
-                    **({"authorization": f"Bearer {key}"} if key else {}),
-                    **{name.lower(): value for name, value in self.endpoint.headers.items()},
-                },
+                headers=sent_headers(self.endpoint),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=self.endpoint.proxy,
             )
         return self._session
 
-    async def send(
-        self, method: str, url: str, timeout_s: float, **options: Any
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    async def send(self, method: str, url: str, timeout_s: float, **options: Any) -> Raw:
         """Send one request; give status, headers and body, whatever the status."""
         return await self.exchange(method, url, timeout_s, _whole, **options)
 
@@ -86,7 +79,18 @@ class Connection:
             self._session = None
 
 
-async def _whole(reply: aiohttp.ClientResponse) -> tuple[int, Mapping[str, str], bytes]:
+def sent_headers(endpoint: Endpoint) -> dict[str, str]:
+    """Give the headers of every request; names in lower case, the user's win."""
+    return {
+        "content-type": "application/json",
+        "accept": "application/json",
+        "user-agent": USER_AGENT,
+        **({"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}),
+        **{name.lower(): value for name, value in endpoint.headers.items()},
+    }
+
+
+async def _whole(reply: aiohttp.ClientResponse) -> Raw:
     return reply.status, reply.headers, await reply.read()
 
 

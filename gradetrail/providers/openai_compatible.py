@@ -54,18 +54,28 @@ class OpenAICompatible:
     def __init__(self, shape: CallShape, endpoint: Endpoint, limits: Limits) -> None:
         import orjson
 
-        self._connection = Connection(endpoint, limits)
+        from gradetrail.providers.lines import Lines
+
+        self._endpoint, self._shape, self._api = endpoint, shape, api_of(shape)
         self._dumps = orjson.dumps
-        self._shape, self._api = shape, api_of(shape)
         self._fixed: dict[int, dict[str, Any]] = {}
         self._url = endpoint.url + self._api.path
+        # what the lean way lacks takes the general one
+        is_plain = endpoint.proxy is None and not endpoint.stream
+        self._lines = Lines(endpoint, limits, self._api.path) if is_plain else None
+        self._connection = None if is_plain else Connection(endpoint, limits)
 
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""
-        api, endpoint = self._api, self._connection.endpoint
+        api, endpoint = self._api, self._endpoint
         if endpoint.stream:
             return await self._streamed(request, timeout_s)
-        reply = await self._connection.send("POST", self._url, timeout_s, data=self._body(request))
+        body = self._body(request)
+        if self._lines is not None:
+            reply = await self._lines.post(body, timeout_s)
+        else:
+            assert self._connection is not None
+            reply = await self._connection.send("POST", self._url, timeout_s, data=body)
         return read_answer(*reply, api.parse, api.is_answer, endpoint)
 
     async def _streamed(self, request: Request, timeout_s: float) -> Response:
@@ -73,10 +83,9 @@ class OpenAICompatible:
 
         async def read(reply: aiohttp.ClientResponse) -> Response:
             chunks = reply.content.iter_any()
-            return await streamed_answer(
-                reply.status, reply.headers, chunks, api, self._connection.endpoint, started
-            )
+            return await streamed_answer(reply.status, reply.headers, chunks, api, self._endpoint, started)
 
+        assert self._connection is not None
         body = self._encoded(merged(api.stream_fields, payload(request)))
         accept = {"accept": "text/event-stream"}
         return await self._connection.exchange("POST", self._url, timeout_s, read, data=body, headers=accept)
@@ -101,4 +110,6 @@ class OpenAICompatible:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._connection.close()
+        for connections in (self._lines, self._connection):
+            if connections is not None:
+                await connections.close()

@@ -1,0 +1,239 @@
+"""Lean HTTP/1.1 to one server: kept connections, one request at a time on each, parsed by llhttp.
+
+Invariant: as for `Connection`, one call is one request within one time limit; it is never repeated and
+never redirected. A connection is used again only after a whole reply that lets it be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import zlib
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import httptools
+
+from gradetrail.errors import ProviderError
+from gradetrail.providers.connection import connect_timeout_s, connection_error, sent_headers
+from gradetrail.providers.endpoint import Endpoint, Limits
+
+if TYPE_CHECKING:
+    from gradetrail.providers.connection import Raw
+
+EYEBALLS_S = 0.25
+"""Head start of one address family over the other."""
+IN_A_PATH = "/%:@!$&'()*+,;=~"
+IDLE_S = 15.0
+"""A connection that rested longer is not used again: servers close theirs, and may do so just then."""
+
+
+class Line(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._reply: asyncio.Future[Raw] | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: dict[str, str] = {}
+        self._body: list[bytes] = []
+        self._has_headers = self._is_complete = self._may_stay = False
+        self.idle_since = 0.0
+        self.closed = loop.create_future()
+        """Done once the connection is gone."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another request may be sent."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    async def ask(self, request: bytes, timeout_s: float) -> Raw:
+        """Send a request and wait for its reply, for no longer than this."""
+        assert self._transport is not None
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers, self._body = {}, []
+        self._has_headers = self._is_complete = False
+        reply: asyncio.Future[Raw] = self._loop.create_future()
+        self._reply = reply
+        timer = self._loop.call_later(timeout_s, self._fail, TimeoutError())
+        try:
+            self._transport.write(request)
+            return await reply
+        finally:
+            timer.cancel()
+            self._reply = None
+            if not self._is_complete or not self._may_stay:
+                self.abort()
+            else:
+                self.idle_since = self._loop.time()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(error)
+
+    # what the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come; bytes that nobody asked for end the connection."""
+        if self._reply is None or self._reply.done():
+            self.abort()
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(ConnectionError(f"not an HTTP reply: {error}"))
+            self.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End the reply that lasts as long as its connection; any other is cut off."""
+        self._transport = None
+        chunked = "chunked" in self._headers.get("transfer-encoding", "").lower()
+        lasts_to_the_end = self._has_headers and not chunked and "content-length" not in self._headers
+        if error is None and lasts_to_the_end and not self._is_complete:
+            self.on_message_complete()
+        self._fail(error or ConnectionResetError("the server hung up before the end of its reply"))
+        self.closed.set_result(None)
+
+    # what the parser tells
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; one that comes twice is joined."""
+        if self._is_complete:
+            # more than the reply that was asked for
+            self.abort()
+            return
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        known = self._headers.get(key)
+        self._headers[key] = text if known is None else f"{known}, {text}"
+
+    def on_headers_complete(self) -> None:
+        """Know that a body may follow, and whether the connection may stay."""
+        self._has_headers = True
+        self._may_stay = self._parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        if not self._is_complete:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """Hand the reply over; a preliminary one (1xx) is not it."""
+        status = self._parser.get_status_code()
+        if self._is_complete:
+            return
+        if 100 <= status < 200:
+            self._headers, self._body, self._has_headers = {}, [], False
+            return
+        self._is_complete = True
+        if self._reply is not None and not self._reply.done():
+            try:
+                self._reply.set_result((status, self._headers, self._decoded()))
+            except zlib.error as error:
+                self._fail(ConnectionError(f"a body that cannot be decompressed: {error}"))
+
+    def _decoded(self) -> bytes:
+        """Give the body; no coding was asked for, but some servers compress regardless."""
+        raw = b"".join(self._body)
+        coding = self._headers.get("content-encoding", "").strip().lower()
+        # 47: gzip or zlib, whichever it is
+        return zlib.decompress(raw, 47) if raw and coding in ("gzip", "x-gzip", "deflate") else raw
+
+
+class Lines:
+    """A pool of connections to one server, which POSTs JSON to one path."""
+
+    def __init__(self, endpoint: Endpoint, limits: Limits, path: str) -> None:
+        self.endpoint, self._limits = endpoint, limits
+        url = urlsplit(endpoint.url + path)
+        self._host, self._is_secure = url.hostname or "", url.scheme == "https"
+        self._port = url.port or (443 if self._is_secure else 80)
+        # bare IPv6 addresses need their brackets again
+        name = f"[{self._host}]" if ":" in self._host else self._host.encode("idna").decode()
+        place = name if url.port is None else f"{name}:{url.port}"
+        headers = {"host": place, "accept-encoding": "identity", **sent_headers(endpoint)}
+        lines = [f"POST {quote(url.path or '/', safe=IN_A_PATH)} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self._head = ("\r\n".join(lines) + "\r\ncontent-length: ").encode()
+        self._room = asyncio.Semaphore(limits.concurrency)
+        self._idle: list[Line] = []
+        self._open: set[Line] = set()
+        self._context: ssl.SSLContext | None = None
+
+    async def post(self, body: bytes, timeout_s: float) -> Raw:
+        """Send one body; give status, headers (names in lower case) and body of the reply."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._room:
+                began = loop.time()
+                line = self._rested(began) or await self._connected(loop, timeout_s)
+                left_s = max(0.0, timeout_s - (loop.time() - began))
+                reply = await line.ask(b"%s%d\r\n\r\n%s" % (self._head, len(body), body), left_s)
+                if line.is_open:
+                    self._idle.append(line)
+                return reply
+        except TimeoutError:
+            raise ProviderError("timeout", f"no whole reply within {timeout_s:g} s") from None
+        except OSError as error:
+            raise connection_error(error, self.endpoint) from None
+
+    def _rested(self, now: float) -> Line | None:
+        """Give the connection that was used last, if it is still open."""
+        while self._idle:
+            line = self._idle.pop()
+            if line.is_open:
+                if now - line.idle_since < IDLE_S:
+                    return line
+                line.abort()
+            self._open.discard(line)
+        return None
+
+    async def _connected(self, loop: asyncio.AbstractEventLoop, timeout_s: float) -> Line:
+        """Open a connection, to whichever address of the server answers first."""
+        most_s = connect_timeout_s(self._limits)
+        try:
+            async with asyncio.timeout(min(timeout_s, most_s)):
+                line = await self._opened(loop)
+        except TimeoutError:
+            if timeout_s <= most_s:
+                raise
+            raise ConnectionError(f"no connection within {most_s:g} s") from None
+        self._open = {other for other in self._open if other.is_open} | {line}
+        return line
+
+    async def _opened(self, loop: asyncio.AbstractEventLoop) -> Line:
+        import aiohappyeyeballs
+
+        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        delay = EYEBALLS_S if len(found) > 1 else None
+        sock = await aiohappyeyeballs.start_connection(found, happy_eyeballs_delay=delay)
+        if self._is_secure and self._context is None:
+            self._context = ssl.create_default_context()
+        name = self._host if self._is_secure else None
+        try:
+            _, line = await loop.create_connection(
+                lambda: Line(loop), sock=sock, ssl=self._context, server_hostname=name
+            )
+        except BaseException:
+            sock.close()
+            raise
+        return line
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for line in self._open:
+            line.abort()
+        await asyncio.gather(*(line.closed for line in self._open))
+        self._open.clear()
+        self._idle.clear()

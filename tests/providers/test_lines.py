@@ -1,0 +1,284 @@
+"""The lean HTTP client, against a server that sends exactly these bytes."""
+
+import asyncio
+import gzip
+import ssl
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradetrail.errors import ProviderError
+from gradetrail.providers.connection import Raw
+from gradetrail.providers.endpoint import Endpoint, Limits
+from gradetrail.providers.failures import Secrets
+from gradetrail.providers.lines import IDLE_S, Lines
+
+OK = b"HTTP/1.1 200 OK\r\n"
+SMALL = OK + b"content-length: 2\r\n\r\n{}"
+
+
+class Server:
+    """Answers each request with the next of its scripted bytes; None ends the connection."""
+
+    def __init__(self, *replies: bytes | None) -> None:
+        self.replies = list(replies)
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.writers: list[asyncio.StreamWriter] = []
+        self.asked = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.writers.append(writer)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+                self.requests.append(head + await reader.readexactly(length))
+                self.asked.set()
+                reply = self.replies.pop(0) if self.replies else SMALL
+                if reply is None:
+                    break
+                # in two pieces, so that nothing relies on getting a reply at once
+                writer.write(reply[:20])
+                await writer.drain()
+                await asyncio.sleep(0)
+                writer.write(reply[20:].removesuffix(b"<end>"))
+                if reply.endswith(b"<end>"):
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def opened(
+    server: Server, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, **parts: Any
+) -> AsyncIterator[Lines]:
+    listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
+    port = listening.sockets[0].getsockname()[1]
+    scheme, name = ("https", "localhost") if tls else ("http", f"[{host}]" if ":" in host else host)
+    endpoint = Endpoint(
+        f"{scheme}://{name}:{port}/v1", **{"api_key": None, "headers": {}, **parts}, secrets=Secrets()
+    )
+    lines = Lines(endpoint, Limits(4, 20), "/chat")
+    try:
+        yield lines
+    finally:
+        await lines.close()
+        listening.close()
+        for writer in server.writers:
+            writer.close()
+        await listening.wait_closed()
+
+
+def posted(server: Server, n: int = 1, body: bytes = b"{}", timeout_s: float = 10, **parts: Any) -> list[Raw]:
+    """Post one after the other."""
+
+    async def main() -> list[Raw]:
+        async with opened(server, **parts) as lines:
+            return [await lines.post(body, timeout_s) for _ in range(n)]
+
+    return asyncio.run(main())
+
+
+def refused(server: Server, timeout_s: float = 10) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        posted(server, timeout_s=timeout_s)
+    return caught.value
+
+
+def test_a_request_is_the_bytes_that_http_wants() -> None:
+    server = Server()
+    posted(server, body=b'{"a": 1}', api_key="sk-1", headers={"X-Team": "blue"})
+    head, _, body = server.requests[0].partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in rest)
+    assert (first, body) == ("POST /v1/chat HTTP/1.1", b'{"a": 1}')
+    assert headers.pop("host").startswith("127.0.0.1:")
+    assert headers == {
+        "accept": "application/json",
+        "accept-encoding": "identity",
+        "authorization": "Bearer sk-1",
+        "content-length": "8",
+        "content-type": "application/json",
+        "user-agent": "gradetrail",
+        "x-team": "blue",
+    }
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        OK + b"content-length: 5\r\n\r\nhello",
+        OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=1\r\nllo\r\n0\r\ntrailer: t\r\n\r\n",
+        OK + b"Content-Encoding: gzip\r\ncontent-length: 25\r\n\r\n" + gzip.compress(b"hello", mtime=0),
+        OK + b"content-encoding: deflate\r\ncontent-length: 13\r\n\r\n" + zlib.compress(b"hello"),
+        OK + b"\r\nhello<end>",
+        b"HTTP/1.0 200 OK\r\n\r\nhello<end>",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
+        + OK
+        + b"content-length: 5\r\n\r\nhello",
+    ],
+)
+def test_a_body_is_read_however_it_is_framed(reply: bytes) -> None:
+    (status, headers, body), second = posted(Server(reply), 2)
+    assert (status, body) == (200, b"hello")
+    assert "link" not in headers
+    assert second[2] == b"{}"
+
+
+def test_headers_have_lower_case_names_and_repeated_ones_are_joined() -> None:
+    reply = b"HTTP/1.1 429 Slow\r\nRetry-After: 3\r\nA: 1\r\na: 2\r\ncontent-length: 0\r\n\r\n"
+    ((status, headers, body),) = posted(Server(reply))
+    assert (status, headers["retry-after"], headers["a"], body) == (429, "3", "1, 2", b"")
+
+
+def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
+    server = Server(SMALL, SMALL, OK + b"connection: close\r\ncontent-length: 2\r\n\r\n{}", SMALL)
+    assert len(posted(server, 4)) == 4
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        b"<end>",
+        b"HTTP/1.1 200 OK\r\ncontent-le<end>",
+        OK + b"content-length: 5\r\n\r\nhel<end>",
+        OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhel<end>",
+        OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n<end>",
+        OK + b"transfer-encoding: chunked\r\n\r\nzz\r\n<end>",
+        OK + b"content-encoding: gzip\r\ncontent-length: 5\r\n\r\nhello",
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n<end>",
+        b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n<end>",
+    ],
+)
+def test_half_a_reply_is_a_lost_connection_and_no_answer(reply: bytes | None) -> None:
+    error = refused(Server(reply))
+    assert error.error_type == "connection"
+    assert not error.is_unreachable
+
+
+def test_more_than_was_asked_for_ends_the_connection_and_changes_no_reply() -> None:
+    server = Server(SMALL + SMALL.replace(b"{}", b"[]"), SMALL)
+    first, second = posted(server, 2)
+    assert (first[2], second[2]) == (b"{}", b"{}")
+    assert first[1] == {"content-length": "2"}
+
+
+def test_a_server_that_hangs_is_a_timeout_and_its_connection_is_not_used_again() -> None:
+    server = Server(OK + b"content-length: 5\r\n\r\nhel", SMALL)
+
+    async def main() -> None:
+        async with opened(server) as lines:
+            with pytest.raises(ProviderError) as caught:
+                await lines.post(b"{}", 0.1)
+            assert caught.value.error_type == "timeout"
+            assert (await lines.post(b"{}", 10))[2] == b"{}"
+
+    asyncio.run(main())
+    assert server.connections == 2
+
+
+def test_a_call_that_is_cut_off_leaves_no_connection_that_the_next_would_read_from() -> None:
+    server = Server(OK + b"content-length: 5\r\n\r\nhel", SMALL)
+
+    async def main() -> None:
+        async with opened(server) as lines:
+            task = asyncio.create_task(lines.post(b"{}", 10))
+            await server.asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await lines.post(b"{}", 10))[2] == b"{}"
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again() -> None:
+    server = Server(SMALL + b"<end>", SMALL)
+
+    async def main() -> list[bytes]:
+        async with opened(server) as lines:
+            first = await lines.post(b"{}", 10)
+            await asyncio.gather(*(line.closed for line in lines._open))
+            return [first[2], (await lines.post(b"{}", 10))[2]]
+
+    assert asyncio.run(main()) == [b"{}", b"{}"]
+    assert server.connections == 2
+
+
+def test_a_connection_that_rested_long_is_not_used_again() -> None:
+    server = Server()
+
+    async def main() -> None:
+        async with opened(server) as lines:
+            await lines.post(b"{}", 10)
+            for line in lines._idle:
+                line.idle_since -= IDLE_S + 1
+            await lines.post(b"{}", 10)
+
+    asyncio.run(main())
+    assert server.connections == 2
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "no-such-host.invalid"])
+def test_a_server_that_is_not_there_is_unreachable_whichever_address_was_tried(host: str) -> None:
+    async def main() -> None:
+        endpoint = Endpoint(f"http://{host}:{free_port()}/v1", None, {}, Secrets())
+        await Lines(endpoint, Limits(1, 20), "/x").post(b"{}", 20)
+
+    with pytest.raises(ProviderError) as caught:
+        asyncio.run(main())
+    assert caught.value.error_type == "connection"
+    assert caught.value.is_unreachable
+
+
+CERTIFICATE = Path(__file__).parent / "data" / "localhost.pem"
+
+
+def secured() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
+
+
+def test_a_server_with_a_trusted_certificate_is_asked_over_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    server = Server(SMALL, OK + b"\r\nhello<end>")
+    first, second = posted(server, 2, tls=secured())
+    assert (first[2], second[2]) == (b"{}", b"hello")
+    assert server.connections == 1
+
+
+def test_a_server_with_an_untrusted_certificate_is_unreachable() -> None:
+    with pytest.raises(ProviderError) as caught:
+        posted(Server(), tls=secured())
+    assert caught.value.is_unreachable
+    assert "certificate" in str(caught.value).lower()
+
+
+def test_as_many_calls_are_in_flight_as_there_is_room_for() -> None:
+    server = Server()
+
+    async def main() -> int:
+        async with opened(server) as lines:
+            await asyncio.gather(*(lines.post(b"{}", 10) for _ in range(40)))
+            return server.connections
+
+    assert asyncio.run(main()) == 4
