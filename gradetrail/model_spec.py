@@ -115,6 +115,23 @@ class Model(RequestParams):
         return self.as_ or self.model
 
 
+_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}")
+"""A header value that holds no secret itself: `${NAME}`, `Bearer ${NAME}`."""
+
+
+def hide_headers(model: dict[str, Any]) -> None:
+    """Take header values out of a model that is to be stored, but for `${NAME}` and beta headers.
+
+    A value that stood in the spec becomes `${GRADETRAIL_HEADER_...}`, which must be set to ask the model
+    without the spec.
+    """
+    headers = model.get("headers", {})
+    for name, value in headers.items():
+        if not name.lower().endswith("-beta") and not _REFERENCE.fullmatch(value):
+            variable = re.sub(r"\W", "_", name).upper()
+            headers[name] = f"${{GRADETRAIL_HEADER_{variable}}}"
+
+
 def expand_model(value: Any) -> Any:
     """Turn `provider/name` and the older `{provider, name, params}` into the full form."""
     if isinstance(value, str):

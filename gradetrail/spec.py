@@ -6,8 +6,9 @@ validation, unknown keys are refused at every depth, and every fault names file,
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,8 @@ __all__ = [
     "RequestParams", "RunKnobs", "Spec", "load_spec", "spec_from",
 ]  # fmt: skip
 
+INLINE_LIMIT = 1_000_000
+"""Bytes up to which a text file named by the spec is kept whole; above, its digest."""
 PROVIDERS = ("anthropic", "http", "mock", "openai", "openai_compatible", "python", "replay")
 
 
@@ -141,6 +144,11 @@ class Spec(Block):
         """Resolve a path that the spec names."""
         return self._base / name
 
+    def inlined(self, names: Iterable[str]) -> dict[str, str]:
+        """Read files that the spec names; one that is no short text is given as `sha256:<hex>`."""
+        paths = {name: self.path(name) for name in names}
+        return {name: _text_of(path.read_bytes()) for name, path in paths.items() if path.is_file()}
+
     def where(self, *place: str | int) -> str:
         """Give `file:line` of a place in the spec, for messages."""
         if self._source is None:
@@ -165,6 +173,14 @@ class Spec(Block):
     def option(self, model: Model, name: str) -> Any:
         """Give a non-parameter option of the request: the model's own, else that of `request`."""
         return getattr(model if name in model.model_fields_set else self.request, name)
+
+
+def _text_of(data: bytes) -> str:
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    try:
+        return data.decode() if len(data) <= INLINE_LIMIT else digest
+    except UnicodeDecodeError:
+        return digest
 
 
 def _older(place: Place) -> Iterator[Place]:

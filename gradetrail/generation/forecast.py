@@ -108,7 +108,9 @@ def _history(root: Path, plan: Plan) -> dict[tuple[str, str], Any]:
     with Warehouse(root) as warehouse:
         con = warehouse.connection("base")
         con.register("asked_model", asked)
-        rows = sql.run_file(con, "generation/token_history", {"task": plan.spec.name}).fetchall()
+        rows = sql.run_file(
+            con, "generation/token_history", {"task": plan.spec.name, "role": "subject"}
+        ).fetchall()
         con.unregister("asked_model")
     return {(provider, model): rest for provider, model, *rest in rows}
 

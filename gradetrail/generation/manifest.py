@@ -6,11 +6,9 @@ compute those. It is replaced atomically, and its `status` is the last thing to 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import os
 import platform
-import re
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from gradetrail.generation.plan import PLAN_VERSION, Entrant, Plan
+from gradetrail.model_spec import hide_headers
 from gradetrail.request import content_id
 from gradetrail.spec import Spec
 
 VERSIONED = ("gradetrail", "duckdb", "pyarrow", "polars", "anthropic", "openai")
-INLINE_LIMIT = 1_000_000
-"""Bytes up to which a text file named by the spec is kept whole; above, its digest."""
-_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\$\{\w+\}")
-"""A header value that holds no secret itself: `${NAME}`, `Bearer ${NAME}`."""
 
 
 def new_manifest(
@@ -96,17 +91,11 @@ def selection_record(plan: Plan) -> dict[str, Any]:
 
 
 def stored_spec(spec: Spec) -> dict[str, Any]:
-    """Give a spec as it is kept: no header value, but `${NAME}` and beta headers.
-
-    A value that stood in the spec becomes `${GRADETRAIL_HEADER_...}`, which must be set to go on with
-    the run without the spec.
-    """
+    """Give a spec as it is kept: no header value, but `${NAME}` and beta headers."""
     whole = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    for model in whole["models"]:
-        for name, value in model.get("headers", {}).items():
-            if not name.lower().endswith("-beta") and not _REFERENCE.fullmatch(value):
-                variable = re.sub(r"\W", "_", name).upper()
-                model["headers"][name] = f"${{GRADETRAIL_HEADER_{variable}}}"
+    judges = (scorer["model"] for scorer in whole["scorers"].values() if scorer["type"] == "judge")
+    for model in (*whole["models"], *judges):
+        hide_headers(model)
     return whole
 
 
@@ -180,15 +169,4 @@ def named_files(spec: Spec) -> Iterator[tuple[str, str]]:
         names += [value for value in (block.tools, block.response_format) if isinstance(value, str)]
     names += [model.path for model in spec.models]
     names += [name for scorer in spec.scorers.values() for name in scorer.named_files]
-    for name in dict.fromkeys(name for name in names if name is not None):
-        path = spec.path(name)
-        if path.is_file():
-            data = path.read_bytes()
-            try:
-                yield name, data.decode() if len(data) <= INLINE_LIMIT else _digest(data)
-            except UnicodeDecodeError:
-                yield name, _digest(data)
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+    yield from spec.inlined(name for name in names if name is not None).items()

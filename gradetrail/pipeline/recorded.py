@@ -95,7 +95,8 @@ def recorded_spec(warehouse: Warehouse, run_id: str, *, grading: bool = True) ->
     manifest = _manifest(warehouse, run_id)
     task = (warehouse.task_definition(manifest["task"]) or {}) if grading else {}
     try:
-        return spec_from({**manifest["spec"], **task.get("grading", {})}, base=_base(manifest))
+        files = {**manifest.get("files", {}), **task.get("files", {})}
+        return spec_from({**manifest["spec"], **task.get("grading", {})}, base=_base(manifest, files))
     except SpecError as error:
         raise SpecError(*(replace(fault, where=f"manifest of {run_id}") for fault in error.faults)) from None
 
@@ -107,9 +108,9 @@ def _manifest(warehouse: Warehouse, run_id: str) -> dict[str, Any]:
     return manifest
 
 
-def _base(manifest: Mapping[str, Any]) -> Path:
+def _base(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Path:
     """Give a folder in which the files that the spec names can be read, as they were."""
-    base, files = Path(manifest.get("base", ".")), manifest.get("files", {})
+    base = Path(manifest.get("base", "."))
     if all(_is_same(base / name, text) for name, text in files.items()):
         return base
     folder = Path(tempfile.mkdtemp(prefix="gradetrail-"))

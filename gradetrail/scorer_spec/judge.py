@@ -82,6 +82,12 @@ class Judge(ScorerBase):
         return self
 
     @property
+    def named_files(self) -> list[str]:
+        """Paths that the options and the model name."""
+        model = (self.model.path, self.model.tools, self.model.response_format)
+        return [self.file, *(name for name in model if isinstance(name, str))]
+
+    @property
     def n_needed(self) -> int:
         """Votes that must be readable."""
         return self.votes if self.min_votes is None else self.min_votes

@@ -17,6 +17,7 @@ import orjson
 from gradetrail import sql
 from gradetrail.dataset import parse_row
 from gradetrail.errors import Fault, SpecError
+from gradetrail.model_spec import hide_headers
 from gradetrail.prompt import Renderer, RenderError, render
 from gradetrail.request import content_id
 from gradetrail.scorer_spec import Judge
@@ -52,6 +53,9 @@ class Graded:
 def grading_of(spec: Spec) -> dict[str, Any]:
     """Give the part of a spec that decides grades, as JSON."""
     whole = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for scorer in whole["scorers"].values():
+        if scorer["type"] == "judge":
+            hide_headers(scorer["model"])
     return {key: whole[key] for key in GRADING_KEYS if key in whole}
 
 
@@ -59,6 +63,7 @@ def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) ->
     """Make the spec's scorers the current ones of its task; give the task's version."""
     for definition in definitions:
         store.publish_scorer(definition.scorer_id(), definition.record())
+    files = spec.inlined(name for scorer in spec.scorers.values() for name in scorer.named_files)
     return store.publish_task(
         spec.name,
         {
@@ -66,6 +71,7 @@ def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) ->
             "primary": definitions[0].name,
             "unanswered": spec.unanswered,
             "grading": grading_of(spec),
+            **({"files": files} if files else {}),
         },
     )
 

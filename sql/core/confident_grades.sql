@@ -1,7 +1,7 @@
 -- Grades that came with a confidence.
 -- One row per (run_id, model, prompt, sample_id, epoch, scorer, metric).
 -- confidence in [0, 1]; is_right is 1 where the trial passes as it counts, else 0.
--- Source: counted_grades; trials that count as missing are left out.
+-- Source: counted_grades; left out are trials that count as missing, and how sure a judge is of its own verdict.
 create or replace view confident_grades as
 select
     counted_grades.run_id,
@@ -19,4 +19,5 @@ select
 from counted_grades
 where
     counted_grades.confidence is not null
-    and counted_grades.is_pass is not null;
+    and counted_grades.is_pass is not null
+    and counted_grades.confidence_source is distinct from 'judge';

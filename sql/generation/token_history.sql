@@ -1,4 +1,4 @@
--- What calls of each asked model have used so far.
+-- What calls of each asked model have used so far, as a subject or as a judge.
 -- One row per (provider, model) of the relation `asked_model` that has calls with known usage.
 -- Tokens of one call; NULL deviation for a single call. Calls of the same task are preferred where there are any.
 -- Source: the stored table calls; mean and sample standard deviation.
@@ -19,6 +19,7 @@ with used as (
         on calls.run_id = manifests.run_id
     where
         calls.status = 'ok'
+        and calls.role = $role
         and calls.input_tokens is not null
         and calls.output_tokens is not null
 ),

@@ -42,7 +42,16 @@ call_total as (
         case
             when count(*) filter (where call_costs.status = 'ok' and call_costs.cost_usd is null) = 0
                 then cast(coalesce(sum(call_costs.cost_usd), 0) as decimal(18, 9))
-        end as paid_usd
+        end as paid_usd,
+        case
+            when count(*) filter (
+                where call_costs.role = 'judge' and call_costs.status = 'ok' and call_costs.cost_usd is null
+            ) = 0
+                then cast(
+                    coalesce(sum(call_costs.cost_usd) filter (where call_costs.role = 'judge'), 0)
+                    as decimal(18, 9)
+                )
+        end as judge_usd
     from call_costs
     group by call_costs.run_id
 ),
@@ -87,6 +96,10 @@ select
         when call_total.run_id is not null then call_total.paid_usd
         when trial_total.run_id is not null then 0
     end as paid_usd,
+    case
+        when call_total.run_id is not null then call_total.judge_usd
+        when trial_total.run_id is not null then 0
+    end as judge_usd,
     manifests.elapsed_s,
     manifests.started_at,
     manifests.ended_at,
@@ -142,6 +155,7 @@ comment on column runs.cache_read_tokens is 'Input tokens read from the provider
 comment on column runs.cache_write_tokens is 'Input tokens written to the providers'' caches.';
 comment on column runs.output_tokens is 'Output tokens of the answers, hits included.';
 comment on column runs.paid_usd is 'What the run''s calls cost, judges included; NULL if not known.';
+comment on column runs.judge_usd is 'What of that the judges cost; NULL if not known.';
 comment on column runs.elapsed_s is 'Seconds, summed over all invocations.';
 comment on column runs.started_at is 'Start of the first invocation, UTC.';
 comment on column runs.ended_at is 'End of the last invocation, UTC; NULL while it runs.';
