@@ -10,7 +10,7 @@ import asyncio
 import socket
 import ssl
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit
 
 import httptools
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 EYEBALLS_S = 0.25
 """Head start of one address family over the other."""
 IN_A_PATH = "/%:@!$&'()*+,;=~"
+ADDRESS_S = 300.0
+"""How long an address counts."""
 IDLE_S = 15.0
 """A connection that rested longer is not used again: servers close theirs, and may do so just then."""
+
+
+Address = tuple[int, int, int, str, tuple[Any, ...]]
+"""As `socket.getaddrinfo` gives it."""
 
 
 class Line(asyncio.Protocol):
@@ -170,6 +176,8 @@ class Lines:
         self._idle: list[Line] = []
         self._open: set[Line] = set()
         self._context: ssl.SSLContext | None = None
+        self._found: asyncio.Task[list[Address]] | None = None
+        self._found_until = 0.0
 
     async def post(self, body: bytes, timeout_s: float) -> Raw:
         """Send one body; give status, headers (names in lower case) and body of the reply."""
@@ -215,7 +223,7 @@ class Lines:
     async def _opened(self, loop: asyncio.AbstractEventLoop) -> Line:
         import aiohappyeyeballs
 
-        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        found = await self._addresses(loop)
         delay = EYEBALLS_S if len(found) > 1 else None
         sock = await aiohappyeyeballs.start_connection(found, happy_eyeballs_delay=delay)
         if self._is_secure and self._context is None:
@@ -229,6 +237,21 @@ class Lines:
             sock.close()
             raise
         return line
+
+    async def _addresses(self, loop: asyncio.AbstractEventLoop) -> list[Address]:
+        """Look the server up, once for all connections that are opened meanwhile and some time after."""
+        if self._found is None or loop.time() > self._found_until:
+            self._found = loop.create_task(self._looked_up(loop))
+            self._found_until = loop.time() + ADDRESS_S
+        try:
+            return await asyncio.shield(self._found)
+        except OSError:
+            self._found = None
+            raise
+
+    async def _looked_up(self, loop: asyncio.AbstractEventLoop) -> list[Address]:
+        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        return cast("list[Address]", found)
 
     async def close(self) -> None:
         """Close the connections."""
