@@ -116,7 +116,5 @@ def import_(
 
     for file in files:
         done = import_bundle(warehouse_folder(warehouse), file)
-        word = "brought" if done.is_new else "there already:"
-        say(
-            f"{word} {done.run_id}: {done.n_trials:,} trials, {done.n_answers:,} answers that were not stored"
-        )
+        word = f"{done.n_answers:,} answers that were not stored" if done.is_new else "was there already"
+        say(f"{done.run_id}: {done.n_trials:,} trials, {word}")

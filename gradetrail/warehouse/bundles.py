@@ -188,7 +188,7 @@ class Known:
     def has_samples(self, dataset_id: str) -> bool:
         """Say whether a dataset is stored."""
         found = sql.run_file(self._con, "warehouse/known_samples", {"dataset_id": dataset_id})
-        return found.fetchone() is not None
+        return bool(found.fetchall())
 
     def missing(self, table: str, file: Path) -> pa.Table | None:
         """Give the rows of a bundle's file that are not there; None if that is all of them."""
