@@ -79,16 +79,16 @@ def run(
     """Generate what is missing, grade what is new, print the leaderboard."""
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
-    from gradetrail.errors import VerdictError
+    from gradetrail.errors import UnusableError, VerdictError
 
     share = parse_share(allow_errors)
     check_output(output)
-    pipeline.check_conditions(fail_on or ())
     runs = _generate(
         specs,
         warehouse,
         _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
         _knobs(max_cost, concurrency, executor, workers),
+        fail_on or (),
     )
     root = pipeline.warehouse_root(warehouse)
     for spec, done in runs:
@@ -96,9 +96,11 @@ def run(
     print_board(root, list(dict.fromkeys(done.task for _, done in runs)), form, output)
     rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
     exit_for([done for _, done in runs], root, share, must_be_scored=True, rest=rest)
-    tripped = [fault for _, done in runs for fault in pipeline.tripped(root, done.run_id, fail_on or ())]
-    if tripped:
-        raise VerdictError(*tripped)
+    verdict = pipeline.verdict(root, [done.run_id for _, done in runs], fail_on or ())
+    if verdict.tripped:
+        raise VerdictError(*verdict.tripped)
+    if verdict.unknown:
+        raise UnusableError(*verdict.unknown)
 
 
 def generate(
@@ -178,7 +180,11 @@ def _knobs(
 
 
 def _generate(
-    names: Sequence[str], warehouse: Path | None, invocation: Invocation, knobs: dict[str, Any]
+    names: Sequence[str],
+    warehouse: Path | None,
+    invocation: Invocation,
+    knobs: dict[str, Any],
+    conditions: Sequence[str] = (),
 ) -> list[tuple[Spec, Run]]:
     from dataclasses import replace
 
@@ -187,6 +193,7 @@ def _generate(
 
     root = pipeline.warehouse_root(warehouse)
     jobs = [pipeline.job_of(root, name, knobs) for name in names]
+    pipeline.check_conditions(conditions, [job.spec for job in jobs])
     with shown_progress() as observe:
         told = replace(invocation, observe=observe, tell=say)
         runs = pipeline.generate_many(jobs, warehouse=root, invocation=told)

@@ -1,9 +1,9 @@
 """Joins generation and scoring: the functions behind both the commands and the Python API."""
 
+from gradetrail.pipeline.conditions import Verdict, check_conditions, verdict
 from gradetrail.pipeline.generating import Forecast, Invocation, Run, forecast, generate, generate_many
 from gradetrail.pipeline.grading import (
     Preview,
-    check_conditions,
     preview,
     preview_all,
     run,
@@ -11,7 +11,6 @@ from gradetrail.pipeline.grading import (
     score_all,
     score_runs,
     tasks_of,
-    tripped,
     unusable,
 )
 from gradetrail.pipeline.recorded import Job, as_spec, job_of, warehouse_root
@@ -22,6 +21,7 @@ __all__ = [
     "Job",
     "Preview",
     "Run",
+    "Verdict",
     "as_spec",
     "check_conditions",
     "forecast",
@@ -35,7 +35,7 @@ __all__ = [
     "score_all",
     "score_runs",
     "tasks_of",
-    "tripped",
     "unusable",
+    "verdict",
     "warehouse_root",
 ]

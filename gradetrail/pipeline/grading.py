@@ -6,7 +6,6 @@ Invariant: grades of older definitions stay; a preview writes nothing.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -220,43 +219,4 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
                 if n_failed / n_all > allow_errors:
                     share = f"{n_failed:,} of {n_all:,} grades by `{scorer}` failed ({n_failed / n_all:.1%})"
                     faults.append(Fault(share, run_id, fix=SEE_ERRORS))
-    return faults
-
-
-def check_conditions(conditions: Sequence[str]) -> None:
-    """Refuse what is no condition over a row of `run_scores`, before anything is paid; SelectionError."""
-    if conditions:
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            Store(root)
-            tripped(root, "", conditions)
-
-
-def tripped(root: Path, run_id: str, conditions: Sequence[str]) -> list[Fault]:
-    """Say which conditions hold of a row of `run_scores` of a run, such as `mean < 0.5`.
-
-    Each is one SQL expression, parsed by DuckDB; SelectionError for one that is none.
-    """
-    import duckdb
-
-    faults: list[Fault] = []
-    if not conditions:
-        return faults
-    with Warehouse(root) as warehouse:
-        con = warehouse.connection("run_scores")
-        for condition in conditions:
-            rows = con.sql(sql.select_from("run_scores", ["run_id"]), params={"run_id": run_id})
-            try:
-                found = (
-                    rows.filter(duckdb.SQLExpression(condition))
-                    .select("scorer", "model", "prompt", "mean")
-                    .fetchall()
-                )
-            except duckdb.Error as error:
-                fix = f"a condition over the columns of run_scores: {', '.join(rows.columns)}"
-                raise SelectionError(Fault(str(error).strip(), f"--fail-on {condition}", fix=fix)) from None
-            for scorer, model, prompt, mean in found:
-                faults.append(
-                    Fault(f"{condition}: {scorer} of {model} / {prompt} has mean {mean}", "--fail-on")
-                )
     return faults
