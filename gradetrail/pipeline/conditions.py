@@ -94,7 +94,7 @@ def _judged(rows: duckdb.DuckDBPyRelation, condition: str) -> Iterator[tuple[boo
         raise SelectionError(Fault(str(error).strip(), place, fix=fix)) from None
     if str(judged.types[0]) != "BOOLEAN":
         raise SelectionError(Fault(f"is a {judged.types[0]}, neither true nor false", place, fix=fix))
-    for is_true, scorer, model, prompt, mean in found:
+    for is_true, scorer, model, prompt, mean in sorted(found, key=str):
         of = f"{scorer} of {model} / {prompt} has mean {mean}"
         if is_true:
             yield True, Fault(f"{condition}: {of}", FLAG)

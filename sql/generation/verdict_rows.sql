@@ -3,12 +3,4 @@
 -- Scores in the scorer's unit; NULL as in run_scores.
 -- Source: run_scores.
 from run_scores
-where
-    list_contains($run_ids, run_scores.run_id)
-    and run_scores.is_current
-order by
-    run_scores.run_id,
-    run_scores.scorer,
-    run_scores.metric,
-    run_scores.model,
-    run_scores.prompt
+where list_contains($run_ids, run_scores.run_id) and run_scores.is_current
