@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model
 
 from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
-from gradetrail.scorer_spec import Block, Extract, Judge, Scorer
+from gradetrail.scorer_spec import Block, Extract, Judge, Scorer, part_faults
 from gradetrail.spec_faults import faults_of
 from gradetrail.spec_forms import expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
@@ -237,6 +237,7 @@ def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:
 
 
 def _cross_checks(spec: Spec) -> Iterator[Fault]:
+    yield from part_faults(spec.scorers)
     shown: dict[str, int] = {}
     for number, model in enumerate(spec.models):
         field = f"models.{number}"

@@ -90,13 +90,16 @@ def checked_score(said: Said, definition: Definition) -> tuple[float | None, str
     """Give a row's score as a number on the scorer's scale, and why there is none; one of them is None."""
     if said.fault is not None or said.score is None:
         return None, said.fault
-    score = float(said.score)
     low, high = definition.bounds()
-    if not math.isfinite(score):
-        return None, f"the score {score} is no number"
-    if (low is not None and score < low) or (high is not None and score > high):
-        return None, f"the score {score:g} is outside the scorer's `scale` of {low:g} to {high:g}"
-    return score, None
+    named = (("score", said.score), *((f"metric `{name}`", value) for name, value in said.measures))
+    for name, value in named:
+        if value is None:
+            continue
+        if not math.isfinite(value):
+            return None, f"the {name} {value} is no number"
+        if (low is not None and value < low) or (high is not None and value > high):
+            return None, f"the {name} {value:g} is outside the scorer's `scale` of {low:g} to {high:g}"
+    return float(said.score), None
 
 
 def _text(value: Any) -> str | None:

@@ -5,9 +5,9 @@ Invariant: every fault is found at once, with its place in the spec and what to 
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 
 from gradetrail.errors import Fault
 from gradetrail.scorer_spec import Choice, Equality, ExtractRule, Includes, JsonSchema, Regex, Switch
@@ -59,7 +59,7 @@ def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
             validator_of(schema_of(definition))
         except ValueError as error:
             yield Fault(str(error), place, f"{field}.schema", "a path resolves against the spec's folder")
-    if scorer.needs is not None and importlib.util.find_spec(scorer.needs[0]) is None:
+    if scorer.needs is not None and find_spec(scorer.needs[0]) is None:
         module, extra = scorer.needs
         yield Fault(
             f"`{scorer.type}` needs the package {module.replace('_', '-')}", place, field,

@@ -126,6 +126,9 @@ def _only_expression(statements: list[Any], parsed: Parsed) -> dict[str, Any] | 
         parsed.faults.append("it is more than one expression")
         return None
     expression: dict[str, Any] = node["select_list"][0]
+    if expression.get("function_name") == "row":  # how `1, 2` in brackets is read
+        parsed.faults.append("it is more than one expression")
+        return None
     return expression
 
 
@@ -173,7 +176,7 @@ def _note_column(names: list[str], parsed: Parsed, bound: frozenset[str]) -> Non
     if first.lower() in bound:
         return
     if len(names) == 1 and first.lower() in WORDS:
-        parsed.faults.append(f"`{first}` is not allowed")
+        parsed.faults.append(f"`{first.lower()}` is not allowed")
         return
     parsed.columns[first] = None
 

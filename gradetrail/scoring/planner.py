@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,10 +21,12 @@ from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import hide_headers
 from gradetrail.prompt import Renderer, RenderError, render
 from gradetrail.request import content_id
-from gradetrail.scorer_spec import Judge
+from gradetrail.scorer_spec import Combine, Judge
+from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition, columns, grade
 from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
 from gradetrail.scoring.opponents import make_opponents
+from gradetrail.scoring.provisions import parts_state, provide
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
@@ -93,6 +96,7 @@ class RunGrader:
         answers = sql.arrow_file(self.con, "scoring/answers", {"run_id": run_id})
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
+        self._graded: dict[str, pa.Table] = {}
         self.n_open = 0
         """Ballots of the last scorer that more calls to its judge would add to."""
 
@@ -108,10 +112,14 @@ class RunGrader:
         if isinstance(definition.scorer, Judge):
             self.n_open = grade_by_judge(self._docket(definition))
         else:
+            provide(self.con, self.run_id, definition, asked=self._asked(), graded=self._graded)
             grade(self.con, definition, allow_unsafe_code=self.allow_unsafe_code)
         sql.run_file(self.con, "scoring/judge_sources")
         params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
-        return sql.arrow_file(self.con, "scoring/score_rows", params)
+        scores = sql.arrow_file(self.con, "scoring/score_rows", params)
+        if any(definition.name in s.of for s in self.spec.scorers.values() if isinstance(s, Combine)):
+            self._graded[definition.scorer_id()] = scores
+        return scores
 
     def docket(self, definition: Definition) -> Docket:
         """Give the answers that a judge is to be asked about; good until the next is asked for."""
@@ -214,7 +222,7 @@ class RunGrader:
         return self._samples
 
 
-TEMPLATED = ("pattern", "switch", "program", "checks", "stdin", "stdout")
+TEMPLATED = ("pattern", "switch", "program", "checks", "stdin", "stdout", "label")
 """Columns that a scorer may ask to have rendered for each sample."""
 
 
@@ -233,12 +241,17 @@ def score_run(
     done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
     if missing:
         grader = RunGrader(warehouse, spec, run_id, allow_unsafe_code=allow_unsafe_code)
+        published: dict[str, int] = {}
         try:
-            for definition in missing:
+            for definition in parts_first(definitions):
+                is_stale = any(part.scorer_id() in published for part in definition.parts)
+                if definition not in missing and not is_stale:
+                    continue
                 scores = grader.scores(definition)
-                state = grading_state(warehouse, run_id, definition)
+                state = grading_state(warehouse, run_id, definition, published)
                 metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(grader.n_open)}
-                store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
+                number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
+                published[definition.scorer_id()] = number
                 done[definition.name] = Graded(
                     run_id, definition.name, definition.scorer_id(), scores.num_rows, _by_outcome(scores)
                 )
@@ -280,9 +293,18 @@ TRIALS, OPPONENTS, OPEN = "trials", "opponents", "open"
 judge more calls would add to."""
 
 
-def grading_state(warehouse: Warehouse, run_id: str, definition: Definition) -> dict[str, str]:
-    """Name the files that grades follow from; an empty name where trials are still in parts."""
+def grading_state(
+    warehouse: Warehouse,
+    run_id: str,
+    definition: Definition,
+    published: Mapping[str, int] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Name the files that grades follow from; an empty name where trials are still in parts.
+
+    `published` are numbers of scores, by scorer_id, that are newer than the warehouse.
+    """
     state = {TRIALS: trials_version(warehouse, run_id) or ""}
+    state |= parts_state(warehouse, run_id, definition, published)
     other = opponent_run(warehouse, run_id, definition)
     return {**state, OPPONENTS: trials_version(warehouse, other) or other} if other else state
 

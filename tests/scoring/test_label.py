@@ -1,0 +1,167 @@
+"""`label`: what people said of answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gradetrail.errors import SpecError
+from gradetrail.scoring.definition import definitions
+from tests.scoring.grading import spec_with
+from tests.scoring.whole import Desk
+
+ANSWERS = [
+    {"sample_id": "a", "text": "4"},
+    {"sample_id": "b", "text": "5"},
+    {"sample_id": "c", "text": ""},
+    {"sample_id": "a", "text": "four", "model": "n"},
+]
+
+
+def labelled(tmp_path: Path, rows: str, name: str = "labels.csv", **options: Any) -> list[tuple[Any, ...]]:
+    desk = Desk(tmp_path, ANSWERS)
+    desk.write(name, rows)
+    desk.run({"people": {"type": "label", "file": name, **options}})
+    return desk.grades("people", "sample_id, model, outcome, raw_score")
+
+
+def test_a_sample_without_a_label_is_missing_and_never_wrong(tmp_path: Path) -> None:
+    found = labelled(tmp_path, "sample_id,score\na,1\nc,0\n")
+    assert found == [
+        ("a", "m", "scored", 1.0),
+        ("a", "n", "scored", 1.0),
+        ("b", "m", "no_target", None),
+        ("b", "n", "provider_error", None),
+        ("c", "m", "scored", 0.0),
+        ("c", "n", "provider_error", None),
+    ]
+
+
+def test_a_label_that_names_its_answer_goes_before_one_that_does_not(tmp_path: Path) -> None:
+    rows = "sample_id,model,prompt,epoch,score\na,,,,0\na,n,,,0.5\na,n,default,1,1\na,n,other,1,0\n"
+    assert [row[3] for row in labelled(tmp_path, rows) if row[0] == "a"] == [0.0, 1.0]
+
+
+def test_the_mean_of_several_raters_counts_and_each_is_told(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:1])
+    desk.write(
+        "labels.jsonl",
+        [
+            {"sample_id": "a", "score": 1, "rater": "ann", "reason": "right"},
+            {"sample_id": "a", "score": 0, "rater": "bob"},
+            {"sample_id": "a", "score": None, "rater": "cy"},
+        ],
+    )
+    people = {"type": "label", "file": "labels.jsonl"}
+    desk.run({"people": people, "ann": {**people, "rater": "ann"}})
+    assert desk.grades("people") == [("a", "scored", 0.5, "ann: 1 right; bob: 0")]
+    assert desk.grades("ann") == [("a", "scored", 1.0, "ann: 1 right")]
+
+
+def test_a_run_is_named_whole_by_its_beginning_or_its_last_digits(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    desk.run({"number": "numeric"})
+    ((run_id,),) = desk.rows("select run_id from runs")
+    for name in (run_id, run_id[:15], run_id[-6:]):
+        desk.write("labels.csv", f"sample_id,run,score\na,{name},1\nb,20200101,1\n")
+        desk.score({"people": {"type": "label", "file": "labels.csv"}})
+        assert [row[2] for row in desk.grades("people")] == [1.0, None]
+
+
+def test_words_and_a_scale_of_its_own(tmp_path: Path) -> None:
+    rows = "sample_id\tscore\na\ttrue\nb\tNo\n"
+    assert [row[3] for row in labelled(tmp_path, rows, "labels.tsv")][:3] == [1.0, 1.0, 0.0]
+
+
+def test_parquet_and_a_scale(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    pq.write_table(pa.table({"sample_id": ["a", "b"], "score": [5, 2]}), tmp_path / "labels.parquet")
+    desk.run({"people": {"type": "label", "file": "labels.parquet", "scale": [1, 5]}})
+    assert desk.grades("people", "raw_score, raw_is_pass") == [(5.0, True), (2.0, False)]
+    assert desk.rows("select mean, mean_worst from run_scores") == [(3.5, 3.5)]
+
+
+def test_a_field_of_the_sample_is_a_label_too(tmp_path: Path) -> None:
+    samples = [
+        {"id": "a", "answer": "4", "human": {"ok": True}},
+        {"id": "b", "answer": "4", "human": {"ok": None}},
+        {"id": "c", "answer": "4"},
+        {"id": "d", "answer": "4", "human": {"ok": "perhaps"}},
+    ]
+    desk = Desk(tmp_path, [{"sample_id": s["id"], "text": "4"} for s in samples], samples)
+    desk.run({"people": {"type": "label", "field": "human.ok"}})
+    assert desk.grades("people") == [
+        ("a", "scored", 1.0, None),
+        ("b", "no_target", None, None),
+        ("c", "no_target", None, None),
+        ("d", "scorer_error", None, "`perhaps` is no score"),
+    ]
+
+
+def test_the_contents_of_the_file_are_in_the_identity_and_its_name_is_not(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS)
+
+    def identity(name: str, text: str, **options: Any) -> str:
+        desk.write(name, text)
+        (found,) = definitions(desk.spec({"people": {"type": "label", "file": name, **options}}))
+        return found.scorer_id()
+
+    base = identity("a.csv", "sample_id,score\na,1\n")
+    assert identity("b.csv", "sample_id,score\na,1\n") == base
+    assert (
+        len(
+            {
+                base,
+                identity("a.csv", "sample_id,score\na,0\n"),
+                identity("b.csv", "sample_id,score\na,1\n", rater="x"),
+            }
+        )
+        == 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "place", "message"),
+    [
+        ("sample_id,score\na,1\nb,2\n", "labels.csv:3", "2 is not between 0 and 1"),
+        ("sample_id,score\na,good\n", "labels.csv:2", "`good` is no score"),
+        ("sample_id,score\na,nan\n", "labels.csv:2", "`nan` is no score"),
+        ("sample_id,score,epoch\na,1,first\n", "labels.csv:2", "`first` is no epoch"),
+        ("name,score\na,1\n", "labels.csv:2", "needs a sample_id"),
+        ("sample_id,points\na,1\n", "labels.csv:2", "needs a score"),
+        ("sample_id,score\na,1\na,0\n", "labels.csv", "labelled twice: a"),
+        ("", "labels.csv", "is empty"),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_labels_is_refused_by_line(
+    tmp_path: Path, rows: str, place: str, message: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        labelled(tmp_path, rows)
+    (fault, *_) = caught.value.faults
+    assert (fault.where or "labels.csv", message in fault.message) == (place, True), caught.value.faults
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS)
+    with pytest.raises(SpecError, match=r"no such file `none\.csv`"):
+        desk.run({"people": {"type": "label", "file": "none.csv"}})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "`label` needs `file`, or `field`"),
+        ({"file": "a.csv", "field": "x"}, "`label` needs `file`, or `field`"),
+        ({"field": "x", "rater": "ann"}, "`rater` belongs to a file"),
+        ({"field": "x + 1"}, "no dotted path"),
+        ({"file": "a.csv", "scale": [5, 1]}, r"`scale` is \[least, greatest\]"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        spec_with({"type": "label", **options})
