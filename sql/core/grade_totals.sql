@@ -292,7 +292,13 @@ select
     definitions.unanswered_score,
     measured.metric,
     row_number() over (
-        partition by measured.run_id, measured.model, measured.prompt, measured.scorer, measured.scorer_id
+        partition by
+            measured.task,
+            measured.run_id,
+            measured.model,
+            measured.prompt,
+            measured.scorer,
+            measured.scorer_id
         order by
             measured.metric <> 'score' asc,
             measured.metric asc

@@ -1,10 +1,12 @@
 -- Two sides compared on the samples that both have: mean difference, its standard error, and an exact test.
--- One row per pair: `differences` has (pair, cluster, a_score, b_score, gain), one row per shared sample.
+-- One row per (board, entry, pair), keys of any type: `differences` has these and (cluster, a_score, b_score, gain) of each shared sample.
 -- gain is the difference turned so that more is better; n_better and n_worse count samples, or clusters where there are any.
 -- Source: paired clustered standard error (Miller 2024); exact McNemar or sign test; NULL for fewer than two samples or clusters.
 create or replace macro paired_totals(differences) as table
 with difference as (
     select
+        given.board,
+        given.entry,
         given.pair,
         given.cluster,
         given.a_score,
@@ -15,6 +17,8 @@ with difference as (
 
 unit as (
     select
+        difference.board,
+        difference.entry,
         difference.pair,
         difference.gain,
         difference.a_score,
@@ -26,6 +30,8 @@ unit as (
     where difference.cluster is null
     union all
     select
+        difference.board,
+        difference.entry,
         difference.pair,
         exact_sum(difference.gain) as gain,
         exact_sum(difference.a_score) as a_score,
@@ -36,12 +42,16 @@ unit as (
     from difference
     where difference.cluster is not null
     group by
+        difference.board,
+        difference.entry,
         difference.pair,
         difference.cluster
 ),
 
 total as (
     select
+        unit.board,
+        unit.entry,
         unit.pair,
         count(*) as n_units,
         cast(sum(unit.size) as bigint) as n_shared,
@@ -57,10 +67,15 @@ total as (
         bool_and(unit.is_binary) as is_binary,
         bool_or(unit.is_cluster) as is_clustered
     from unit
-    group by unit.pair
+    group by
+        unit.board,
+        unit.entry,
+        unit.pair
 )
 
 select
+    total.board,
+    total.entry,
     total.pair,
     total.n_units,
     total.n_shared,

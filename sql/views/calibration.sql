@@ -9,6 +9,7 @@ with ranked as (
         rank() over (
             partition by
                 confident_grades.run_id,
+                confident_grades.task,
                 confident_grades.model,
                 confident_grades.prompt,
                 confident_grades.scorer,
@@ -18,6 +19,7 @@ with ranked as (
             count(*) over (
                 partition by
                     confident_grades.run_id,
+                    confident_grades.task,
                     confident_grades.model,
                     confident_grades.prompt,
                     confident_grades.scorer,
@@ -60,6 +62,7 @@ whole as (
 binned as (
     select
         reliability_bins.run_id,
+        reliability_bins.task,
         reliability_bins.model,
         reliability_bins.prompt,
         reliability_bins.scorer,
@@ -92,6 +95,7 @@ binned as (
     from reliability_bins
     group by
         reliability_bins.run_id,
+        reliability_bins.task,
         reliability_bins.model,
         reliability_bins.prompt,
         reliability_bins.scorer,
@@ -126,6 +130,7 @@ select
 from whole
 inner join binned
     on whole.run_id = binned.run_id
+    and whole.task = binned.task
     and whole.model = binned.model
     and whole.prompt = binned.prompt
     and whole.scorer = binned.scorer

@@ -28,7 +28,12 @@ select
     end as reason
 from category_totals
 qualify category_totals.recency = max(category_totals.recency) over (
-    partition by category_totals.run_id, category_totals.model, category_totals.prompt, category_totals.scorer
+    partition by
+        category_totals.task,
+        category_totals.run_id,
+        category_totals.model,
+        category_totals.prompt,
+        category_totals.scorer
 )
 order by
     category_totals.run_id asc,

@@ -1,37 +1,9 @@
 -- How an entrant's score moved from run to run, and whether the last step is more than chance.
 -- One row per (task, model, prompt, scorer, metric, run_id): runs in order, by the newest definition that graded each.
--- Scores in the scorer's unit; intervals of 95 %; difference = this run - the run before, over shared samples. NULL: see reason.
+-- Scores in the scorer's unit; difference = this run - the run before, over shared samples. NULL: see reason. Ask with a predicate on task.
 -- Source: grade_totals; samples pair with equal input and target under one definition; paired_totals (as in pairwise).
 create or replace view history as
-with entrant as (
-    select
-        manifests.task,
-        manifests.run_id,
-        manifests.started_at,
-        run_models.model,
-        unnest(json_keys(manifests.prompts)) as prompt
-    from manifests
-    inner join run_models
-        on manifests.run_id = run_models.run_id
-),
-
-placed as (
-    select
-        entrant.task,
-        entrant.run_id,
-        entrant.started_at,
-        entrant.model,
-        entrant.prompt,
-        row_number() over in_order as run_no,
-        lag(entrant.run_id) over in_order as previous_run_id
-    from entrant
-    window in_order as (
-        partition by entrant.task, entrant.model, entrant.prompt
-        order by entrant.started_at asc nulls first, entrant.run_id asc
-    )
-),
-
-newest as (
+with newest as not materialized (
     select
         grade_totals.run_id,
         grade_totals.task,
@@ -49,11 +21,16 @@ newest as (
         grade_totals.n_errors
     from grade_totals
     qualify grade_totals.recency = max(grade_totals.recency) over (
-        partition by grade_totals.run_id, grade_totals.model, grade_totals.prompt, grade_totals.scorer
+        partition by
+            grade_totals.task,
+            grade_totals.run_id,
+            grade_totals.model,
+            grade_totals.prompt,
+            grade_totals.scorer
     )
 ),
 
-asked as (
+asked as not materialized (
     select
         sample_scores.run_id,
         sample_scores.task,
@@ -69,7 +46,8 @@ asked as (
         trials.cluster
     from sample_scores
     inner join trials
-        on sample_scores.run_id = trials.run_id
+        on sample_scores.task = trials.task
+        and sample_scores.run_id = trials.run_id
         and sample_scores.model = trials.model
         and sample_scores.prompt = trials.prompt
         and sample_scores.sample_id = trials.sample_id
@@ -80,10 +58,11 @@ asked as (
 -- read by paired_totals
 difference as ( -- noqa: ST03
     select
+        entrant_runs.task as board,
+        entrant_runs.run_id as entry,
         struct_pack(
-            run_id := placed.run_id,
-            model := placed.model,
-            prompt := placed.prompt,
+            model := entrant_runs.model,
+            prompt := entrant_runs.prompt,
             scorer_id := now.scorer_id,
             metric := now.metric
         ) as pair,
@@ -91,17 +70,17 @@ difference as ( -- noqa: ST03
         now.score as a_score,
         previous.score as b_score,
         worth_of(now.score - previous.score, definitions.higher_is_better) as gain
-    from placed
+    from entrant_runs
     inner join asked as now
-        on placed.run_id = now.run_id
-        and placed.task = now.task
-        and placed.model = now.model
-        and placed.prompt = now.prompt
+        on entrant_runs.run_id = now.run_id
+        and entrant_runs.task = now.task
+        and entrant_runs.model = now.model
+        and entrant_runs.prompt = now.prompt
     inner join asked as previous
-        on placed.previous_run_id = previous.run_id
-        and placed.task = previous.task
-        and placed.model = previous.model
-        and placed.prompt = previous.prompt
+        on entrant_runs.previous_run_id = previous.run_id
+        and entrant_runs.task = previous.task
+        and entrant_runs.model = previous.model
+        and entrant_runs.prompt = previous.prompt
         and now.scorer_id = previous.scorer_id
         and now.scorer = previous.scorer
         and now.metric = previous.metric
@@ -116,26 +95,40 @@ difference as ( -- noqa: ST03
 ),
 
 total as (
-    select paired.*
+    select
+        paired.board as task,
+        paired.entry as run_id,
+        paired.pair.model as model,
+        paired.pair.prompt as prompt,
+        paired.pair.scorer_id as scorer_id,
+        paired.pair.metric as metric,
+        paired.n_units,
+        paired.n_shared,
+        paired.gain,
+        paired.stderr,
+        paired.n_better,
+        paired.n_worse,
+        paired.test,
+        paired.p
     from paired_totals(difference) as paired
 ),
 
 stepped as (
     select
-        placed.task,
-        placed.model,
-        placed.prompt,
+        entrant_runs.task,
+        entrant_runs.model,
+        entrant_runs.prompt,
         newest.scorer,
         newest.metric,
         newest.is_primary,
-        placed.run_no,
-        placed.run_id,
-        placed.started_at,
+        entrant_runs.run_no,
+        entrant_runs.run_id,
+        entrant_runs.started_at,
         newest.mean,
         newest.interval_95,
         newest.n_counted,
         newest.n_errors,
-        placed.previous_run_id,
+        entrant_runs.previous_run_id,
         before.mean as previous_mean,
         before.scorer_id as previous_scorer_id,
         case when newest.higher_is_better then 1 else -1 end as direction,
@@ -149,26 +142,27 @@ stepped as (
         total.p,
         newest.scorer_id,
         newest.scorer_version
-    from placed
+    from entrant_runs
     inner join newest
-        on placed.run_id = newest.run_id
-        and placed.task = newest.task
-        and placed.model = newest.model
-        and placed.prompt = newest.prompt
+        on entrant_runs.run_id = newest.run_id
+        and entrant_runs.task = newest.task
+        and entrant_runs.model = newest.model
+        and entrant_runs.prompt = newest.prompt
     left join newest as before
-        on placed.previous_run_id = before.run_id
-        and placed.task = before.task
-        and placed.model = before.model
-        and placed.prompt = before.prompt
+        on entrant_runs.previous_run_id = before.run_id
+        and entrant_runs.task = before.task
+        and entrant_runs.model = before.model
+        and entrant_runs.prompt = before.prompt
         and newest.scorer = before.scorer
         and newest.metric = before.metric
     left join total
-        on placed.run_id = total.pair.run_id
-        and placed.model = total.pair.model
-        and placed.prompt = total.pair.prompt
-        and newest.scorer_id = total.pair.scorer_id
-        and newest.metric = total.pair.metric
-        and newest.scorer_id = before.scorer_id
+        on entrant_runs.task = total.task
+        and entrant_runs.run_id = total.run_id
+        and entrant_runs.model = total.model
+        and entrant_runs.prompt = total.prompt
+        and newest.scorer_id = total.scorer_id
+        and newest.metric = total.metric
+        and before.scorer_id = total.scorer_id
 ),
 
 bounded as (

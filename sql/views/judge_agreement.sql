@@ -32,6 +32,7 @@ with graded_pair as (
 cell as (
     select
         graded_pair.run_id,
+        graded_pair.task,
         graded_pair.a_scorer,
         graded_pair.b_scorer,
         graded_pair.metric,
@@ -44,6 +45,7 @@ cell as (
         and graded_pair.b_is_graded
     group by
         graded_pair.run_id,
+        graded_pair.task,
         graded_pair.a_scorer,
         graded_pair.b_scorer,
         graded_pair.metric,
@@ -54,6 +56,7 @@ cell as (
 a_margin as (
     select
         cell.run_id,
+        cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric,
@@ -62,6 +65,7 @@ a_margin as (
     from cell
     group by
         cell.run_id,
+        cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric,
@@ -71,6 +75,7 @@ a_margin as (
 b_margin as (
     select
         cell.run_id,
+        cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric,
@@ -79,6 +84,7 @@ b_margin as (
     from cell
     group by
         cell.run_id,
+        cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric,
@@ -88,6 +94,7 @@ b_margin as (
 chance as (
     select
         a_margin.run_id,
+        a_margin.task,
         a_margin.a_scorer,
         a_margin.b_scorer,
         a_margin.metric,
@@ -95,12 +102,14 @@ chance as (
     from a_margin
     inner join b_margin
         on a_margin.run_id = b_margin.run_id
+        and a_margin.task = b_margin.task
         and a_margin.a_scorer = b_margin.a_scorer
         and a_margin.b_scorer = b_margin.b_scorer
         and a_margin.metric = b_margin.metric
         and a_margin.share = b_margin.share
     group by
         a_margin.run_id,
+        a_margin.task,
         a_margin.a_scorer,
         a_margin.b_scorer,
         a_margin.metric
@@ -137,6 +146,7 @@ total as (
 moment as (
     select
         cell.run_id,
+        cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric,
@@ -149,6 +159,7 @@ moment as (
     from cell
     group by
         cell.run_id,
+        cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric
@@ -197,11 +208,13 @@ select
 from total
 left join chance
     on total.run_id = chance.run_id
+    and total.task = chance.task
     and total.a_scorer = chance.a_scorer
     and total.b_scorer = chance.b_scorer
     and total.metric = chance.metric
 left join moment
     on total.run_id = moment.run_id
+    and total.task = moment.task
     and total.a_scorer = moment.a_scorer
     and total.b_scorer = moment.b_scorer
     and total.metric = moment.metric

@@ -92,7 +92,9 @@ entry as materialized (
 -- read by paired_totals
 difference as ( -- noqa: ST03
     select
-        struct_pack(a_no := a.row_no, b_no := b.row_no) as pair,
+        a.board_no as board,
+        a.row_no as entry,
+        b.row_no as pair,
         a.cluster,
         a.direction * a.worth as a_score,
         b.direction * b.worth as b_score,
@@ -144,7 +146,8 @@ tested as (
         on a.board_no = b.board_no
         and a.row_no < b.row_no
     left join total
-        on total.pair = struct_pack(a_no := a.row_no, b_no := b.row_no)
+        on a.row_no = total.entry
+        and b.row_no = total.pair
     where
         a.is_ranked
         and b.is_ranked

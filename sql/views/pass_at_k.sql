@@ -60,7 +60,7 @@ ahead as (
         vote.vote is not null
         and vote.n = max(case when vote.vote is not null then vote.n end) over (
             partition by
-                vote.run_id, vote.model, vote.prompt, vote.scorer, vote.metric, vote.sample_id
+                vote.task, vote.run_id, vote.model, vote.prompt, vote.scorer, vote.metric, vote.sample_id
         ) as is_leading
     from vote
 ),
@@ -95,6 +95,7 @@ sample as (
 most as (
     select
         sample.run_id,
+        sample.task,
         sample.model,
         sample.prompt,
         sample.scorer,
@@ -103,6 +104,7 @@ most as (
     from sample
     group by
         sample.run_id,
+        sample.task,
         sample.model,
         sample.prompt,
         sample.scorer,
@@ -112,6 +114,7 @@ most as (
 asked as (
     select
         most.run_id,
+        most.task,
         most.model,
         most.prompt,
         most.scorer,
@@ -147,6 +150,7 @@ select
 from sample
 inner join asked
     on sample.run_id = asked.run_id
+    and sample.task = asked.task
     and sample.model = asked.model
     and sample.prompt = asked.prompt
     and sample.scorer = asked.scorer

@@ -3,7 +3,7 @@
 -- Shares in [0, 1]; NULL where a letter was never the right one. Unanswered trials count in accuracy as the task says, not in answers.
 -- Source: counted_grades; recall_spread is RStd, the deviation of recall over the options (Zheng et al. 2024, arXiv 2309.03882).
 create or replace view position_bias as
-with answered as (
+with answered as not materialized (
     select
         counted_grades.run_id,
         counted_grades.task,
@@ -23,6 +23,7 @@ with answered as (
     from counted_grades
     inner join trials
         on counted_grades.run_id = trials.run_id
+        and counted_grades.task = trials.task
         and counted_grades.model = trials.model
         and counted_grades.prompt = trials.prompt
         and counted_grades.sample_id = trials.sample_id
@@ -33,7 +34,7 @@ with answered as (
         and counted_grades.score is not null
 ),
 
-total as (
+total as not materialized (
     select
         answered.run_id,
         answered.task,
@@ -63,13 +64,16 @@ total as (
 place as (
     select
         total.*,
-        unnest(range(1, total.n_options + 1)) as position
+        letter.position
     from total
+    inner join range(1, 27) as letter (position)
+        on total.n_options >= letter.position
 ),
 
-gold as (
+gold as not materialized (
     select
         answered.run_id,
+        answered.task,
         answered.model,
         answered.prompt,
         answered.scorer,
@@ -80,6 +84,7 @@ gold as (
     from answered
     group by
         answered.run_id,
+        answered.task,
         answered.model,
         answered.prompt,
         answered.scorer,
@@ -90,6 +95,7 @@ gold as (
 chosen as (
     select
         answered.run_id,
+        answered.task,
         answered.model,
         answered.prompt,
         answered.scorer,
@@ -101,6 +107,7 @@ chosen as (
     where answered.letter is not null
     group by
         answered.run_id,
+        answered.task,
         answered.model,
         answered.prompt,
         answered.scorer,
@@ -111,6 +118,7 @@ chosen as (
 spread as (
     select
         gold.run_id,
+        gold.task,
         gold.model,
         gold.prompt,
         gold.scorer,
@@ -128,6 +136,7 @@ spread as (
     from gold
     group by
         gold.run_id,
+        gold.task,
         gold.model,
         gold.prompt,
         gold.scorer,
@@ -162,6 +171,7 @@ select
 from place
 left join gold
     on place.run_id = gold.run_id
+    and place.task = gold.task
     and place.model = gold.model
     and place.prompt = gold.prompt
     and place.scorer = gold.scorer
@@ -169,6 +179,7 @@ left join gold
     and place.position = gold.position
 left join chosen
     on place.run_id = chosen.run_id
+    and place.task = chosen.task
     and place.model = chosen.model
     and place.prompt = chosen.prompt
     and place.scorer = chosen.scorer
@@ -176,6 +187,7 @@ left join chosen
     and place.position = chosen.position
 left join spread
     on place.run_id = spread.run_id
+    and place.task = spread.task
     and place.model = spread.model
     and place.prompt = spread.prompt
     and place.scorer = spread.scorer

@@ -34,6 +34,7 @@ spent as (
         on entrant_counts.run_id = entrant_costs.run_id
         and entrant_counts.model = entrant_costs.model
         and entrant_counts.prompt = entrant_costs.prompt
+        and entrant_costs.run_id in board_run_ids()
     where entrant_counts.run_id in board_run_ids()
 ),
 

@@ -29,6 +29,7 @@ with binned as (
             rank() over (
                 partition by
                     confident_grades.run_id,
+                    confident_grades.task,
                     confident_grades.model,
                     confident_grades.prompt,
                     confident_grades.scorer,
@@ -38,6 +39,7 @@ with binned as (
         ) // count(*) over (
             partition by
                 confident_grades.run_id,
+                confident_grades.task,
                 confident_grades.model,
                 confident_grades.prompt,
                 confident_grades.scorer,

@@ -32,12 +32,12 @@ kept as (
         cast(sum(step.n_wrong_here) over most_confident as bigint) as n_wrong,
         cast(
             sum(step.n_here) over (
-                partition by step.run_id, step.model, step.prompt, step.scorer, step.metric
+                partition by step.task, step.run_id, step.model, step.prompt, step.scorer, step.metric
             ) as bigint
         ) as n
     from step
     window most_confident as (
-        partition by step.run_id, step.model, step.prompt, step.scorer, step.metric
+        partition by step.task, step.run_id, step.model, step.prompt, step.scorer, step.metric
         order by step.threshold desc
         rows unbounded preceding
     )
@@ -46,6 +46,7 @@ kept as (
 whole as (
     select
         kept.run_id,
+        kept.task,
         kept.model,
         kept.prompt,
         kept.scorer,
@@ -54,6 +55,7 @@ whole as (
     from kept
     group by
         kept.run_id,
+        kept.task,
         kept.model,
         kept.prompt,
         kept.scorer,
@@ -77,6 +79,7 @@ select
 from kept
 inner join whole
     on kept.run_id = whole.run_id
+    and kept.task = whole.task
     and kept.model = whole.model
     and kept.prompt = whole.prompt
     and kept.scorer = whole.scorer

@@ -31,13 +31,19 @@ with newest as (
         grade_totals.scorer_version
     from grade_totals
     qualify grade_totals.recency = max(grade_totals.recency) over (
-        partition by grade_totals.run_id, grade_totals.model, grade_totals.prompt, grade_totals.scorer
+        partition by
+            grade_totals.task,
+            grade_totals.run_id,
+            grade_totals.model,
+            grade_totals.prompt,
+            grade_totals.scorer
     )
 ),
 
 macro as (
     select
         category_totals.run_id,
+        category_totals.task,
         category_totals.model,
         category_totals.prompt,
         category_totals.scorer,
@@ -48,6 +54,7 @@ macro as (
     from category_totals
     group by
         category_totals.run_id,
+        category_totals.task,
         category_totals.model,
         category_totals.prompt,
         category_totals.scorer,
@@ -87,6 +94,7 @@ select
 from newest
 left join macro
     on newest.run_id = macro.run_id
+    and newest.task = macro.task
     and newest.model = macro.model
     and newest.prompt = macro.prompt
     and newest.scorer = macro.scorer

@@ -7,7 +7,12 @@ with newest as (
     select epoch_totals.*
     from epoch_totals
     qualify epoch_totals.recency = max(epoch_totals.recency) over (
-        partition by epoch_totals.run_id, epoch_totals.model, epoch_totals.prompt, epoch_totals.scorer
+        partition by
+            epoch_totals.task,
+            epoch_totals.run_id,
+            epoch_totals.model,
+            epoch_totals.prompt,
+            epoch_totals.scorer
     )
 )
 

@@ -1,0 +1,30 @@
+-- Runs of each entrant in order, with the one before.
+-- One row per (task, model, prompt, run_id).
+-- run_no counts from 1; previous_run_id is NULL for the first.
+-- Source: manifests alone, so that it costs nothing to know which runs a question is about.
+create or replace table entrant_runs as
+with entrant as (
+    select
+        manifests.task,
+        manifests.run_id,
+        manifests.started_at,
+        run_models.model,
+        unnest(json_keys(manifests.prompts)) as prompt
+    from manifests
+    inner join run_models
+        on manifests.run_id = run_models.run_id
+)
+
+select
+    entrant.task,
+    entrant.model,
+    entrant.prompt,
+    entrant.run_id,
+    entrant.started_at,
+    row_number() over in_order as run_no,
+    lag(entrant.run_id) over in_order as previous_run_id
+from entrant
+window in_order as (
+    partition by entrant.task, entrant.model, entrant.prompt
+    order by entrant.started_at asc nulls first, entrant.run_id asc
+);
