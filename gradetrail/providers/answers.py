@@ -19,14 +19,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+import orjson
+
+from gradetrail.dataset.contents import Contents
 from gradetrail.errors import Fault, SpecError
 from gradetrail.providers.response import STOP_REASONS, repaired
 from gradetrail.request import SAFE_INTEGER
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TEXT = ("text", "stop_reason", "raw_stop_reason", "served_model", "reasoning")
 INTEGER = (
@@ -37,42 +37,50 @@ NUMBER = ("confidence", "token_nll", "latency_ms", "ttft_ms")
 FIELDS = (*TEXT, *INTEGER, *NUMBER, "tool_calls")
 """What a row may hold of a response."""
 OPTIONAL_KEYS = ("model", "prompt", "epoch")
+KEYS = ("sample_id", *OPTIONAL_KEYS)
 CHUNK_ROWS = 20_000
 
 
 class Answers:
-    """Recorded answers in Arrow, with an index of eight bytes and a row number for each row."""
+    """Recorded answers on disk, with an index of 24 bytes a row in memory; all are added, then indexed."""
 
-    def __init__(self, table: pa.Table, file: str) -> None:
-        self._columns = {name: table.column(name) for name in table.column_names}
-        self._stated = [n for n in OPTIONAL_KEYS if table.column(n).null_count < table.num_rows]
-        self._repaired = self._columns.pop("is_text_repaired")
+    def __init__(self) -> None:
+        self._texts = Contents()
         self._hashes, self._rows = array("Q"), array("Q")
-        self._build(table, file)
+        self._stated: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self._texts)
 
-    def _build(self, table: pa.Table, file: str) -> None:
-        hashes = array("Q")
-        names = ("sample_id", *OPTIONAL_KEYS)
-        for batch in table.select(names).to_batches(max_chunksize=CHUNK_ROWS):
-            hashes.extend(map(_hash, zip(*(batch.column(name).to_pylist() for name in names), strict=True)))
-        order = sorted(range(len(hashes)), key=hashes.__getitem__)
-        self._hashes.extend(hashes[row] for row in order)
-        self._rows.extend(order)
-        for place in range(1, len(order)):
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a checked row."""
+        self._hashes.append(_hash(_key(row)))
+        self._stated.update(name for name in OPTIONAL_KEYS if row.get(name) is not None)
+        kept = {name: value for name, value in row.items() if value is not None}
+        self._texts.append(orjson.dumps(kept).decode())
+
+    def index(self, file: str) -> None:
+        """Prepare for lookups; SpecError for two rows that answer the same."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        hashes = pa.UInt64Array.from_buffers(
+            pa.uint64(), len(self._hashes), [None, pa.py_buffer(self._hashes.tobytes())]
+        )
+        order = pc.sort_indices(hashes)
+        self._rows, self._hashes = (_unsigned(values) for values in (order, hashes.take(order)))
+        for place in range(1, len(self._rows)):
             if self._hashes[place - 1] == self._hashes[place]:
-                first, second = sorted((order[place - 1], order[place]))
-                if self._key(first) == self._key(second):
-                    said = (
-                        f"two answers for sample `{self._key(first)[0]}`: rows {first + 1} and {second + 1}"
-                    )
+                first, second = sorted(self._rows[place - 1 : place + 1])
+                key = _key(self._row(first))
+                if key == _key(self._row(second)):
+                    said = f"two answers for sample `{key[0]}`: rows {first + 1} and {second + 1}"
                     fix = "keep one, or tell them apart by `model`, `prompt` or `epoch`"
                     raise SpecError(Fault(said, file, fix=fix))
 
-    def _key(self, row: int) -> tuple[Any, ...]:
-        return tuple(self._columns[name][row].as_py() for name in ("sample_id", *OPTIONAL_KEYS))
+    def _row(self, number: int) -> dict[str, Any]:
+        row: dict[str, Any] = orjson.loads(self._texts[number])
+        return row
 
     def find(self, sample_id: str, model: str, prompt: str, epoch: int) -> dict[str, Any] | None:
         """Give the fields of the answer; None where none is recorded."""
@@ -83,16 +91,21 @@ class Answers:
             wanted = _hash(key)
             place = bisect_left(self._hashes, wanted)
             while place < len(self._hashes) and self._hashes[place] == wanted:
-                row = self._rows[place]
-                if self._key(row) == key:
-                    return self._fields(row)
+                row = self._row(self._rows[place])
+                if _key(row) == key:
+                    return {name: value for name, value in row.items() if name not in KEYS}
                 place += 1
         return None
 
-    def _fields(self, row: int) -> dict[str, Any]:
-        values = {name: self._columns[name][row].as_py() for name in FIELDS}
-        found = {name: value for name, value in values.items() if value is not None}
-        return {**found, "is_text_repaired": self._repaired[row].as_py()}
+
+def _unsigned(values: Any) -> array[int]:
+    """Copy an Arrow column of 64-bit numbers."""
+    size = 8 * len(values)
+    return array("Q", bytes(values.buffers()[1])[8 * values.offset : 8 * values.offset + size])
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in KEYS)
 
 
 def _hash(key: Sequence[Any]) -> int:
@@ -110,46 +123,13 @@ def load_answers(path: Path, digest: str, shown: str) -> Answers:
     """
     del digest
     faults: list[Fault] = []
-    chunks = [_chunk(rows) for rows in _batched(_checked(_rows_of(path, shown), shown, faults))]
+    answers = Answers()
+    for row in _checked(_rows_of(path, shown), shown, faults):
+        answers.add(row)
     if faults:
         raise SpecError(*faults)
-    import pyarrow as pa
-
-    return Answers(pa.Table.from_batches(chunks, _schema()), shown)
-
-
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    kinds: dict[str, pa.DataType] = {
-        "sample_id": pa.large_string(),
-        "model": pa.string(),
-        "prompt": pa.string(),
-    }
-    kinds |= {"epoch": pa.int32(), "is_text_repaired": pa.bool_()}
-    kinds |= dict.fromkeys((*TEXT, "tool_calls"), pa.large_string())
-    kinds |= dict.fromkeys(INTEGER, pa.int64()) | dict.fromkeys(NUMBER, pa.float64())
-    return pa.schema(kinds)
-
-
-def _chunk(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    schema = _schema()
-    return pa.record_batch(
-        [pa.array([row.get(f.name) for row in rows], f.type) for f in schema], schema=schema
-    )
-
-
-def _batched(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == CHUNK_ROWS:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    answers.index(shown)
+    return answers
 
 
 def _checked(rows: Iterable[tuple[str, Any]], shown: str, faults: list[Fault]) -> Iterator[dict[str, Any]]:

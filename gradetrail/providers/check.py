@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from gradetrail.errors import Fault, GradetrailError
 from gradetrail.providers import anthropic, http, mock, openai, openai_compatible, python, replay
-from gradetrail.providers.endpoint import endpoint_faults
+from gradetrail.providers.descriptors import make_room, most_allowed
+from gradetrail.providers.endpoint import CALLED, endpoint_faults
 from gradetrail.providers.forms import schema_of
 from gradetrail.providers.shape import load_json, place_of
 from gradetrail.spec import Model, Spec
@@ -39,6 +40,7 @@ def check_model(spec: Spec, model: Model, place: str) -> list[Fault]:
         *_parameter_faults(spec, model, where, place),
         *_option_faults(spec, model, where, place),
         *endpoint_faults(model, where, place),
+        *_room_faults(spec, model),
     ]
     if model.provider == "mock":
         found += mock.faults(model, where, place)
@@ -53,6 +55,14 @@ def check_model(spec: Spec, model: Model, place: str) -> list[Fault]:
         replace(fault, where=place_of(spec, fault.field)) if fault.where == where else fault
         for fault in found
     ]
+
+
+def _room_faults(spec: Spec, model: Model) -> Iterator[Fault]:
+    wanted = spec.run.concurrency
+    if model.provider in CALLED and spec.run.executor == "local" and not make_room(wanted):
+        message = f"{wanted:,} calls in flight need more open files than the system allows (ulimit -Hn)"
+        fix = f"at most {most_allowed():,}, or raise the hard limit"
+        yield Fault(message, spec.where("run", "concurrency"), "run.concurrency", fix)
 
 
 def _parameter_faults(spec: Spec, model: Model, where: str, place: str) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal
 
@@ -84,6 +85,8 @@ class Behaviour:
     """Share of calls answered with 500, by prompt and attempt."""
     manner: Manner = field(default_factory=Manner)
     keep_calls: bool = True
+    gather: int = 0
+    """Hold the first replies back until so many requests are in flight at once."""
 
 
 class FakeApi:
@@ -100,6 +103,7 @@ class FakeApi:
         self.max_in_flight = 0
         self.connections = 0
         self._script: deque[Reply] = deque()
+        self._held: list[Callable[[], None]] = []
         self._attempts: Counter[bytes] = Counter()
         self._open: set[_Connection] = set()
         self._loop = asyncio.new_event_loop()
@@ -296,6 +300,16 @@ class _Connection(asyncio.Protocol):
         if reply.body is None and reply.events is None and reply.fault in ("", "stall", "cut"):
             default = api._default(call)
             reply = replace(reply, body=default.body, events=default.events)
+        if call.number <= api.behaviour.gather:
+            api._held.append(partial(self._answer_later, reply))
+            if len(api._held) == api.behaviour.gather:
+                for answer in api._held:
+                    answer()
+                api._held.clear()
+        else:
+            self._answer_later(reply)
+
+    def _answer_later(self, reply: Reply) -> None:
         if reply.delay_s > 0:
             self._loop.call_later(reply.delay_s, self._answer, reply)
         else:
