@@ -25,7 +25,7 @@ WINNERS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 _TAGS = r"(?:think(?:ing)?|reasoning)"
 _CLOSED = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _BEFORE = re.compile(rf"\A.*</{_TAGS}>", re.DOTALL | re.IGNORECASE)
-_OPEN = re.compile(rf"<{_TAGS}>.*\Z", re.DOTALL | re.IGNORECASE)
+_OPEN = re.compile(rf"\A.*<{_TAGS}>.*\Z", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

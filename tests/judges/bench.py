@@ -40,13 +40,16 @@ class Bench:
         self.lab = lab
         self.says: Says = right
         self.usage: tuple[int, int] | None = (100, 20)
-        self.by_text: dict[str, deque[Any]] = {}
+        self.answers: dict[str, str] = {}
+        """What the model under test answers to questions that hold a text; otherwise it is right."""
         lab.api.answer = self._answer
         self.file(BINARY)
 
     def _answer(self, call: Call) -> Reply | None:
         if call.body.get("model") != "judge":
-            return None
+            asked = question_of(call)
+            said = next((said for text, said in self.answers.items() if text in asked), None)
+            return None if said is None else Reply(body=chat(said))
         said = self.says(call)
         if isinstance(said, Reply):
             return said
@@ -87,9 +90,14 @@ class Bench:
         return pipeline.score(spec, warehouse=self.lab.warehouse, **options)
 
     @property
+    def judged(self) -> list[Call]:
+        """Calls that the judge got so far, in order."""
+        return [call for call in self.lab.api.calls if call.body.get("model") == "judge"]
+
+    @property
     def n_judged(self) -> int:
-        """Calls that the judge got so far."""
-        return sum(1 for call in self.lab.api.calls if call.body.get("model") == "judge")
+        """How many they are."""
+        return len(self.judged)
 
     def calls(self, act: Callable[[], Any]) -> int:
         """Count the calls that the judge gets meanwhile."""

@@ -1,0 +1,166 @@
+"""How a reply is read: what other judges misread, and everything that is no grade."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gradetrail import sql
+from gradetrail.scorer_spec import JudgeFile
+from gradetrail.scoring.judge_reply import final_text, read_reply
+
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "cases" / "judge.jsonl").read_text(encoding="utf-8").split("\n")
+    if line
+]
+
+
+def judge_file(kind: str = "binary", **parts: Any) -> JudgeFile:
+    return JudgeFile.model_validate({"kind": kind, "version": 1, **parts})
+
+
+GRADES = judge_file("score_0_1", reply="grade")
+UNIT = judge_file("score_0_1")
+RUBRIC = judge_file("rubric", criteria={"truth": "Is it true?", "tone": "Is it kind?"}, levels=[1, 2, 3])
+PAIR = judge_file("preference")
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "verdict" in c["expect"]], ids=lambda c: str(c["case"]))
+def test_the_last_grade_that_is_a_word_of_its_own_counts(case: Any) -> None:
+    file = GRADES if case["case"].startswith("H26") else judge_file()
+    reading = read_reply(file, case["judge_reply"])
+    assert (reading.verdict or None) == case["expect"]["verdict"]
+    assert reading.scores.get("score") == case["expect"].get("score")
+    assert (reading.fault is None) == (case["expect"]["verdict"] is not None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 1, "reason": "ok"}',
+        '  {"reason": "ok", "score": 1.0, "more": [1]}\n',
+        '```json\n{"score": 1, "reason": "ok"}\n```',
+        '```\n{"score": 1, "reason": "ok"}\n```',
+        '```JSON\r\n{"score": 1, "reason": "ok"}\r\n```\n',
+        '<think>{"score": 0}</think>\n{"score": 1, "reason": "ok"}',
+    ],
+)
+def test_an_object_with_score_and_reason_is_read_with_or_without_a_fence(text: str) -> None:
+    reading = read_reply(judge_file(), text)
+    assert (reading.scores, reading.reason, reading.fault) == ({"score": 1.0}, "ok", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "looks right to me",
+        '{"score": 1}',
+        '{"reason": "ok"}',
+        '{"score": true, "reason": "ok"}',
+        '{"score": "1", "reason": "ok"}',
+        '{"score": null, "reason": "ok"}',
+        '{"score": 1, "reason": ["ok"]}',
+        '{"score": 0.5, "reason": "ok"}',
+        '{"score": 2, "reason": "ok"}',
+        '{"score": NaN, "reason": "ok"}',
+        '{"score": 1e999, "reason": "ok"}',
+        '[{"score": 1, "reason": "ok"}]',
+        'Sure: {"score": 1, "reason": "ok"}',
+        '```json\n{"score": 1, "reason": "ok"}\n```\nDone.',
+        '{"score": 1, "reas',
+    ],
+)
+def test_what_does_not_follow_the_protocol_is_no_grade(text: str) -> None:
+    reading = read_reply(judge_file(), text)
+    assert reading.scores == {}
+    assert reading.fault
+
+
+def test_a_fault_shows_the_beginning_of_the_reply_and_whether_it_was_cut_off() -> None:
+    reading = read_reply(judge_file(), "x" * 500, "length")
+    assert reading.fault == f"cut off, not a JSON object: {'x' * 200}…"
+
+
+@pytest.mark.parametrize(
+    ("score", "is_read"), [(0, True), (0.25, True), (1, True), (1.5, False), (-0.1, False)]
+)
+def test_a_score_of_0_to_1_is_within(score: float, is_read: bool) -> None:
+    reading = read_reply(UNIT, json.dumps({"score": score, "reason": ""}))
+    assert reading.scores == ({"score": score} if is_read else {})
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_read"),
+    [
+        ({"truth": 3, "tone": 1}, True),
+        ({"truth": 3, "tone": 1, "wit": 2}, True),
+        ({"truth": 3}, False),
+        ({"truth": 3, "tone": 1.5}, False),
+        ({"truth": 3, "tone": 4}, False),
+        ({"truth": 3, "tone": True}, False),
+        ([3, 1], False),
+    ],
+)
+def test_a_rubric_wants_a_level_for_each_criterion(scores: Any, is_read: bool) -> None:
+    reading = read_reply(RUBRIC, json.dumps({"scores": scores, "reason": "ok"}))
+    assert reading.scores == ({"truth": 3, "tone": 1} if is_read else {})
+
+
+@pytest.mark.parametrize(
+    ("winner", "score"),
+    [("A", 1.0), ("b", 0.0), (" tie ", 0.5), ("C", None), ("", None), (1, None), (None, None)],
+)
+def test_a_preference_names_a_winner_or_a_tie(winner: Any, score: float | None) -> None:
+    reading = read_reply(PAIR, json.dumps({"winner": winner, "reason": "ok"}))
+    assert reading.scores.get("score") == score
+
+
+@pytest.mark.parametrize(
+    ("confidence", "read"), [(0.3, 0.3), (0, 0.0), (1, 1.0), (70, None), ("high", None), (True, None)]
+)
+def test_a_confidence_outside_0_to_1_is_none(confidence: Any, read: float | None) -> None:
+    text = json.dumps({"score": 1, "reason": "ok", "confidence": confidence})
+    assert read_reply(judge_file(), text).confidence == read
+
+
+TAGGED = st.lists(
+    st.sampled_from(
+        [
+            "<think>",
+            "</think>",
+            "<THINKING>",
+            "</thinking>",
+            "<reasoning>",
+            "</Reasoning>",
+            "a",
+            "\n",
+            ">",
+            "<",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(TAGGED)
+@example("<think>a</think>b")
+@example("a</think>b<think>c")
+def test_reasoning_is_set_apart_in_replies_as_it_is_in_answers(text: str) -> None:
+    con = sql.connect(threads=1)
+    sql.create(con, "macros/final_text")
+    (row,) = con.execute("select final_text($text)", {"text": text}).fetchall()
+    assert final_text(text) == row[0]
+
+
+@given(st.text(max_size=300))
+def test_no_reply_breaks_the_reader(text: str) -> None:
+    for file in (judge_file(), GRADES, RUBRIC, PAIR):
+        reading = read_reply(file, text)
+        assert bool(reading.scores) == (reading.fault is None)
