@@ -70,9 +70,9 @@ def test_a_frame_says_what_was_found_why_and_further_metrics(tmp_path: Path) -> 
         ("a", "score", "scored", 1.0, "4", "m"),
         ("b", "length", "scored", 0.8, None, None),
         ("b", "score", "scored", 0.5, "5", "m"),
-        ("c", "clear", "empty", None, None, None),
-        ("c", "length", "empty", None, None, None),
-        ("c", "score", "empty", None, None, None),
+        ("c", "clear", "empty", None, None, "m"),
+        ("c", "length", "empty", None, None, "m"),
+        ("c", "score", "empty", None, None, "m"),
     ]
 
 

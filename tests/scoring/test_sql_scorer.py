@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,28 +36,20 @@ def found(tmp_path: Path, expression: str, **options: Any) -> list[tuple[Any, ..
 def test_columns_of_the_answer_and_of_the_dataset_stand_side_by_side(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ANSWERS, SAMPLES)
     told = {
-        "text": "text = 'It is 4.'",
-        "response": "response like '<think>%'",
-        "target": "target = answer",
-        "stop": "stop_reason = 'length'",
-        "model": "model = 'm' and prompt = 'default' and epoch = 1 and sample_id = id",
-        "as_written": "weight = '1.5' or weight = '1.50'",
-        "json": 'tags = \'["x","y"]\'',
-        "odd": "\"007\" = 'x'",
-        "absent": "weight is null",
+        "text = 'It is 4.'": [True, True, False],
+        "response like '<think>%'": [True, False, False],
+        "target = answer": [True, True, True],
+        "stop_reason = 'length'": [False, True, None],
+        "model = 'm' and prompt = 'default' and epoch = 1 and sample_id = id": [True, True, True],
+        "weight = '1.5' or weight = '1.50'": [True, None, None],
+        'tags = \'["x","y"]\'': [True, None, None],
+        "\"007\" = 'x'": [True, None, None],
+        "weight is null": [False, True, True],
     }
-    desk.run({name: {"type": "sql", "sql": text} for name, text in told.items()})
-    assert {name: [row[2] for row in desk.grades(name)] for name in told} == {
-        "text": [1, 1, 0],
-        "response": [1, 0, 0],
-        "target": [1, 1, 1],
-        "stop": [0, 1, None],
-        "model": [1, 1, 1],
-        "as_written": [1, None, None],
-        "json": [1, None, None],
-        "odd": [1, None, None],
-        "absent": [0, 1, 1],
-    }
+    text = f"{{'score': 1, 'detail': to_json([{', '.join(told)}])::varchar}}"
+    desk.run({"s": {"type": "sql", "sql": text}})
+    details = [json.loads(detail) for (detail,) in desk.grades("s", "detail")]
+    assert dict(zip(told, map(list, zip(*details, strict=True)), strict=True)) == told
 
 
 def test_the_documented_expression(tmp_path: Path) -> None:
