@@ -283,6 +283,11 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
         say(f"no grade would change ({total})")
     for (scorer, change), n in sorted(kinds.items()):
         say(f"{scorer}: {n:,} {change} ({total})")
+    for moved in preview.ranks:
+        board = moved.scorer if moved.metric == "score" else f"{moved.scorer} ({moved.metric})"
+        entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"
+        ranks = f"{moved.old_rank or 'no rank'} -> {moved.new_rank or 'no rank'}"
+        say(f"rank of {entrant} in {moved.task}, {board}: {ranks}")
     shown = flips if form is not Format.table else _examples(flips)
     if form is Format.table and flips:
         columns = [

@@ -3,9 +3,6 @@
 from gradetrail.pipeline.conditions import Verdict, check_conditions, verdict
 from gradetrail.pipeline.generating import Forecast, Invocation, Run, forecast, generate, generate_many
 from gradetrail.pipeline.grading import (
-    Preview,
-    preview,
-    preview_all,
     run,
     score,
     score_all,
@@ -13,6 +10,7 @@ from gradetrail.pipeline.grading import (
     tasks_of,
     unusable,
 )
+from gradetrail.pipeline.previewing import Preview, RankChange, preview, preview_all
 from gradetrail.pipeline.recorded import Job, as_spec, job_of, warehouse_root
 
 __all__ = [
@@ -20,6 +18,7 @@ __all__ = [
     "Invocation",
     "Job",
     "Preview",
+    "RankChange",
     "Run",
     "Verdict",
     "as_spec",

@@ -1,23 +1,22 @@
 """Grades stored answers with the scorers of a spec or of a task; calls no model but judges.
 
-Invariant: grades of older definitions stay; a preview writes nothing.
+Invariant: grades of older definitions stay.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from gradetrail import sql
 from gradetrail.errors import Fault, SelectionError
 from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate_many
 from gradetrail.pipeline.judging import JudgeCalls, ask_judges
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
-from gradetrail.scoring.planner import Graded, RunGrader, publish_task, score_run
+from gradetrail.scoring.planner import Graded, publish_task, score_run
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
@@ -89,7 +88,7 @@ def score_all(
     root = warehouse_root(warehouse)
     return [
         graded
-        for spec, runs in _everything(root)
+        for spec, runs in everything(root)
         for graded in score_runs(
             root,
             spec,
@@ -101,7 +100,7 @@ def score_all(
     ]
 
 
-def _everything(root: Path) -> list[tuple[Spec, list[str]]]:
+def everything(root: Path) -> list[tuple[Spec, list[str]]]:
     """List every task as (its present spec, its runs)."""
     with Warehouse(root) as opened:
         by_task: dict[str, list[str]] = {}
@@ -136,45 +135,6 @@ def score_runs(
                 warehouse, store, spec, run_id, scorers, force=force, allow_unsafe_code=allow_unsafe_code
             )
     return graded
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """Which stored grades would flip."""
-
-    n_runs: int
-    n_trials: int
-    flips: tuple[dict[str, Any], ...]
-    """One for each trial x scorer x metric whose score, outcome or extraction would differ."""
-
-
-def preview(*targets: SpecLike, warehouse: str | os.PathLike[str] | None = None) -> Preview:
-    """Grade stored answers by specs' definitions and compare with the stored grades; writes nothing."""
-    root = warehouse_root(warehouse)
-    return _preview(root, [to_score(root, target) for target in targets])
-
-
-def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
-    """Compare every run of every task with its task's present definitions; writes nothing."""
-    root = warehouse_root(warehouse)
-    return _preview(root, _everything(root))
-
-
-def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
-    flips: list[dict[str, Any]] = []
-    n_trials = n_runs = 0
-    with Warehouse(root) as opened:
-        for spec, run_id in ((spec, run_id) for spec, run_ids in work for run_id in run_ids):
-            scorers = checked_definitions(spec)
-            n_runs += 1
-            grader = RunGrader(opened, spec, run_id)
-            try:
-                n_trials += grader.n_trials
-                for definition in scorers:
-                    flips += grader.flips(definition, grader.scores(definition))
-            finally:
-                grader.close()
-    return Preview(n_runs, n_trials, tuple(flips))
 
 
 def to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:

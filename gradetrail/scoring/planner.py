@@ -48,9 +48,9 @@ class Graded:
     scorer: str
     scorer_id: str
     n_rows: int
-    """Rows written; 0 if the stored grades were up to date."""
+    """Answers graded; 0 if the stored grades were up to date."""
     counts: Mapping[str, int]
-    """Rows by outcome."""
+    """Answers by outcome."""
 
 
 def grading_of(spec: Spec) -> dict[str, Any]:
@@ -62,21 +62,23 @@ def grading_of(spec: Spec) -> dict[str, Any]:
     return {key: whole[key] for key in GRADING_KEYS if key in whole}
 
 
+def task_record(spec: Spec, definitions: Sequence[Definition]) -> dict[str, Any]:
+    """Give what is kept of a task's grading."""
+    files = spec.inlined(name for scorer in spec.scorers.values() for name in scorer.named_files)
+    return {
+        "scorers": {definition.name: definition.scorer_id() for definition in definitions},
+        "primary": definitions[0].name,
+        "unanswered": spec.unanswered,
+        "grading": grading_of(spec),
+        **({"files": files} if files else {}),
+    }
+
+
 def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) -> int:
     """Make the spec's scorers the current ones of its task; give the task's version."""
     for definition in definitions:
         store.publish_scorer(definition.scorer_id(), definition.record())
-    files = spec.inlined(name for scorer in spec.scorers.values() for name in scorer.named_files)
-    return store.publish_task(
-        spec.name,
-        {
-            "scorers": {definition.name: definition.scorer_id() for definition in definitions},
-            "primary": definitions[0].name,
-            "unanswered": spec.unanswered,
-            "grading": grading_of(spec),
-            **({"files": files} if files else {}),
-        },
-    )
+    return store.publish_task(spec.name, task_record(spec, definitions))
 
 
 class RunGrader:
@@ -252,8 +254,9 @@ def score_run(
                 metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(grader.n_open)}
                 number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
                 published[definition.scorer_id()] = number
+                counts = _by_outcome(scores)
                 done[definition.name] = Graded(
-                    run_id, definition.name, definition.scorer_id(), scores.num_rows, _by_outcome(scores)
+                    run_id, definition.name, definition.scorer_id(), sum(counts.values()), counts
                 )
         finally:
             grader.close()
@@ -261,7 +264,9 @@ def score_run(
 
 
 def _by_outcome(scores: pa.Table) -> dict[str, int]:
-    return dict(Counter(str(outcome) for outcome in scores.column("outcome").to_pylist()))
+    """Count answers, each once whatever the number of metrics."""
+    pairs = zip(scores.column("metric").to_pylist(), scores.column("outcome").to_pylist(), strict=True)
+    return dict(Counter(str(outcome) for metric, outcome in pairs if metric == "score"))
 
 
 def trials_version(warehouse: Warehouse, run_id: str) -> str | None:

@@ -1,0 +1,122 @@
+"""Says what grading by other definitions would change, over one run or all history; writes nothing.
+
+Invariant: grades come out of the same code as `score`, and ranks out of the same views as `show`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradetrail import sql
+from gradetrail.pipeline.generating import checked_definitions
+from gradetrail.pipeline.grading import everything, to_score
+from gradetrail.pipeline.recorded import SpecLike, warehouse_root
+from gradetrail.scoring.combination import parts_first
+from gradetrail.scoring.definition import Definition
+from gradetrail.scoring.planner import RunGrader, is_current, task_record
+from gradetrail.spec import Spec
+from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.supposed import Supposition, rows_if
+
+
+@dataclass(frozen=True, slots=True)
+class RankChange:
+    """An entrant that would stand elsewhere on a board."""
+
+    task: str
+    scorer: str
+    metric: str
+    model: str
+    prompt: str
+    old_rank: str | None
+    """`2`, or `1-4` where entrants share ranks; None below the line or off the board."""
+    new_rank: str | None
+    old_mean: float | None
+    new_mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would change."""
+
+    n_runs: int
+    n_trials: int
+    flips: tuple[dict[str, Any], ...]
+    """One for each trial x scorer x metric whose score, outcome or extraction would differ."""
+    ranks: tuple[RankChange, ...] = ()
+    """Entrants that would move, by task, scorer and new rank."""
+
+
+def preview(*targets: SpecLike, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+    """Grade stored answers by specs' definitions and compare with the stored grades; writes nothing."""
+    root = warehouse_root(warehouse)
+    return _preview(root, [to_score(root, target) for target in targets])
+
+
+def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+    """Compare every run of every task with its task's present definitions; writes nothing."""
+    root = warehouse_root(warehouse)
+    return _preview(root, everything(root))
+
+
+def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
+    flips: list[dict[str, Any]] = []
+    n_trials = n_runs = 0
+    supposition = Supposition()
+    with Warehouse(root) as opened:
+        for spec, run_ids in work:
+            definitions = checked_definitions(spec)
+            _suppose_task(supposition, spec, definitions)
+            for run_id in run_ids:
+                n_runs += 1
+                grader = RunGrader(opened, spec, run_id)
+                try:
+                    n_trials += grader.n_trials
+                    for definition in parts_first(definitions):
+                        if _changes_nothing(opened, spec, run_id, definition):
+                            continue
+                        scores = grader.scores(definition)
+                        flips += grader.flips(definition, scores)
+                        supposition.scores[run_id, definition.scorer_id()] = scores
+                finally:
+                    grader.close()
+        ranks = _rank_changes(opened, supposition) if supposition.scores else ()
+    return Preview(n_runs, n_trials, tuple(flips), tuple(ranks))
+
+
+def _suppose_task(supposition: Supposition, spec: Spec, definitions: Sequence[Definition]) -> None:
+    supposition.tasks[spec.name] = task_record(spec, definitions)
+    supposition.scorers.extend(definition.record() for definition in definitions)
+
+
+def _changes_nothing(opened: Warehouse, spec: Spec, run_id: str, definition: Definition) -> bool:
+    """Say whether the grades that the task shows now are those of this definition, up to date."""
+    present = (opened.task_definition(spec.name) or {}).get("scorers", {})
+    return present.get(definition.name) == definition.scorer_id() and is_current(opened, run_id, definition)
+
+
+def _rank_changes(opened: Warehouse, supposition: Supposition) -> Sequence[RankChange]:
+    text, params = sql.text_of("commands/ranks"), {"tasks": list(supposition.tasks)}
+    before = {row[:5]: row[5:] for row in opened.rows(text, params)[1]}
+    after = {row[:5]: row[5:] for row in rows_if(opened.live, supposition, text, params)[1]}
+    changes = []
+    for key in (*after, *(key for key in before if key not in after)):
+        old, new = before.get(key, (None,) * 4), after.get(key, (None,) * 4)
+        if _rank(*old[:2]) != _rank(*new[:2]):
+            task, scorer, metric, model, prompt = key
+            changes.append(
+                RankChange(
+                    task, scorer, metric, model, prompt, _rank(*old[:2]), _rank(*new[:2]), old[2], new[2]
+                )
+            )
+    return changes
+
+
+def _rank(first: int | None, last: int | None) -> str | None:
+    if first is None:
+        return None
+    return str(first) if first == last else f"{first}-{last}"

@@ -1,0 +1,103 @@
+"""`score --preview`: what other definitions would change, over one run or all history."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from gradetrail import pipeline
+from gradetrail.pipeline import RankChange
+from tests.pipeline.lab import Lab, chat, question_of
+from tests.servers import Call, Reply
+
+SHORT, LONG = "Answer: 1", "It must be a long way to the answer 1"
+RIGHT = {"m1": LONG, "m2": SHORT}
+"""Under `includes: 1` both are right; under `exact` after `Answer:` only m2 is."""
+
+
+def lab_with_two(lab: Lab) -> dict[str, Any]:
+    """Make two models that differ in how they say the same."""
+
+    def answer(call: Call) -> Reply:
+        wrong = call.body["model"] == "m2" and "hard" in question_of(call)
+        return Reply(body=chat("none" if wrong else RIGHT[call.body["model"]]))
+
+    lab.api.answer = answer
+    lab.data(
+        [
+            {"id": "a", "question": "easy", "target": "1"},
+            {"id": "b", "question": "hard", "target": "1"},
+            {"id": "c", "question": "easy too", "target": "1"},
+        ]
+    )
+    return {"models": [lab.model(name=name, **{"as": name}) for name in RIGHT], "extract": None}
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_it_tells_flips_and_their_direction_and_who_moves_on_the_board(lab: Lab) -> None:
+    parts = lab_with_two(lab)
+    lab.run(lab.spec(scorer="includes", **parts))
+    stricter = lab.spec(
+        **{**parts, "extract": "Answer: (.*)"}, scorer=None, scorers={"includes": {"type": "exact"}}
+    )
+    before = contents(lab.warehouse)
+    found = pipeline.preview(stricter, warehouse=lab.warehouse)
+    assert contents(lab.warehouse) == before
+    changes = Counter((flip["model"], flip["change"]) for flip in found.flips)
+    assert changes == {("m1", "broken"): 3, ("m2", "extraction"): 2, ("m2", "outcome"): 1}
+    assert found.ranks == (
+        RankChange("sums", "includes", "score", "m2", "default", "2", "1", 2 / 3, 2 / 3),
+        RankChange("sums", "includes", "score", "m1", "default", "1", "2", 1.0, 0.0),
+    )
+
+
+def test_what_it_foretells_comes(lab: Lab) -> None:
+    parts = lab_with_two(lab)
+    lab.run(lab.spec(scorer="includes", **parts))
+    stricter = lab.spec(
+        **{**parts, "extract": "Answer: (.*)"}, scorer=None, scorers={"includes": {"type": "exact"}}
+    )
+    found = pipeline.preview(stricter, warehouse=lab.warehouse)
+    pipeline.score(stricter, warehouse=lab.warehouse)
+    ranks = {row["model"]: str(row["rank"]) for row in lab.rows("select model, rank from leaderboard")}
+    assert ranks == {change.model: change.new_rank for change in found.ranks}
+    assert pipeline.preview(stricter, warehouse=lab.warehouse).flips == ()
+    assert pipeline.preview_all(warehouse=lab.warehouse).ranks == ()
+
+
+def test_all_history_is_every_run_of_every_task(lab: Lab) -> None:
+    parts = lab_with_two(lab)
+    for name in ("one", "two"):
+        for _ in range(2):
+            lab.run(lab.spec(name=name, scorer="includes", **parts), new=True)
+    for name in ("one", "two"):
+        stricter = lab.spec(
+            **{**parts, "extract": "Answer: (.*)"},
+            name=name,
+            scorer=None,
+            scorers={"includes": {"type": "exact"}},
+        )
+        newest = lab.rows("select run_id from runs where task = $task order by run_id", task=name)[-1][
+            "run_id"
+        ]
+        pipeline.score_runs(lab.warehouse, stricter, [newest])
+    found = pipeline.preview_all(warehouse=lab.warehouse)
+    assert (found.n_runs, found.n_trials) == (4, 24)
+    assert Counter(flip["run_id"] for flip in found.flips).keys() == {
+        row["run_id"]
+        for row in lab.rows(
+            "select run_id from runs qualify row_number() over (partition by task order by run_id) = 1"
+        )
+    }
+    pipeline.score_all(warehouse=lab.warehouse)
+    assert pipeline.preview_all(warehouse=lab.warehouse).flips == ()
+    assert lab.row("select count(distinct scorer_id) as n from graded") == {"n": 1}
