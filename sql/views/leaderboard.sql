@@ -145,6 +145,7 @@ order by
     placed.is_primary desc,
     placed.position asc,
     placed.scorer asc,
+    placed.metric <> 'score' asc,
     placed.metric asc,
     placed.is_ranked desc,
     rank asc,

@@ -104,6 +104,7 @@ order by
     newest.run_id asc,
     newest.is_primary desc,
     newest.scorer asc,
+    newest.metric <> 'score' asc,
     newest.metric asc,
     newest.model asc,
     newest.prompt asc;
