@@ -130,6 +130,11 @@ def widened(full: Schema, definitions: Schema) -> None:
     )
     definitions["Dataset"]["properties"]["id_field"] = {**TEXT, "description": "Older name of `id`."}
     definitions["Switch"]["properties"]["cases"] = mapping(ref("AnyScorer"))
+    field_rules = mapping(either({"type": "null"}, ref("FieldRule")))
+    fields = definitions["JsonMatch"]["properties"]["fields"]
+    definitions["JsonMatch"]["properties"]["fields"] = fields | either(
+        {"type": "null"}, several(TEXT), field_rules
+    )
     for name in kinds:
         definitions[name]["properties"]["extract"] = ref("AnyExtract")
     properties = full["properties"]

@@ -33,6 +33,11 @@ FORMS = {
     "own extraction": {"scorer": {"type": "choice", "extract": ["letter"]}},
     "few shots": {"few_shot": "dev.jsonl"},
     "confidence": {"confidence": r"Confidence:\s*(\d+)"},
+    "fields as a list": {"scorer": {"type": "json_match", "fields": ["a", "b.c"]}},
+    "fields with rules": {"scorer": {"type": "json_match", "fields": {"a": None, "b.c": {"abs_tol": 1}}}},
+    "a schema file": {"scorer": {"type": "json_schema", "schema": "answer.schema.json"}},
+    "a schema itself": {"scorer": {"type": "json_schema", "schema": {"type": "object"}}},
+    "tool calls": {"scorer": {"type": "tool_calls", "order": "strict"}},
     "switch": {
         "scorer": {"type": "switch", "on": "{{ kind }}", "cases": {"a": "exact", "b": {"type": "numeric"}}}
     },
@@ -42,6 +47,8 @@ WRONG = {
     "a typo in a block": {"request": {"temprature": 0}},
     "both prompt and prompts": {"prompts": {"a": "x"}},
     "an unknown scorer": {"scorer": "nummeric"},
+    "a schema that is missing": {"scorer": {"type": "json_schema"}},
+    "a typo in a field's rule": {"scorer": {"type": "json_match", "fields": {"a": {"tolerance": 1}}}},
     "a negative limit": {"dataset": {"path": "d.jsonl", "limit": -1}},
 }
 
