@@ -28,6 +28,7 @@ from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
 from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
+from gradetrail.scoring.fit import ColumnWatch
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.judge_check import judge_faults, judge_warnings
 from gradetrail.scoring.judge_prompt import JudgePrompt
@@ -107,13 +108,19 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     watches = [TargetWatch(definition) for definition in scorers]
     prompts = [definition.judge_prompt() if definition.judge else None for definition in scorers]
 
+    columns_watch = ColumnWatch.over(scorers)
+
     def check_sample(values: Mapping[str, Any]) -> None:
+        columns_watch.look(values)
         for watch, prompt in zip(watches, prompts, strict=True):
             _check_scorer(watch, prompt, values)
 
     plan = make_plan(
         job.spec, invocation.selection, invocation.narrowing, frame=job.frame, check=check_sample
     )
+    faults = columns_watch.faults(job.spec.where("scorers"))
+    if faults:
+        raise SpecError(*faults)
     warnings = (*plan.warnings, *(text for watch in watches for text in watch.warnings()))
     warnings += tuple(text for definition in scorers for text in judge_warnings(job.spec, definition))
     return replace(plan, warnings=warnings), scorers

@@ -49,6 +49,21 @@ def register_samples(con: duckdb.DuckDBPyConnection, contents: Iterable[tuple[st
     con.register("sample_columns", pa.table({"sample_id": pa.array(list(rows), pa.string()), **columns}))
 
 
+def empty_frame(columns: Iterable[str]) -> pa.Table:
+    """Give a frame without rows, for a dataset with these columns."""
+    import pyarrow as pa
+
+    own = {name: pa.string() for name in columns if name.lower() not in ("row", *ANSWER_COLUMNS)}
+    kinds = {
+        "epoch": pa.int32(),
+        **dict.fromkeys(("targets", "choices"), pa.list_(pa.string())),
+        **dict.fromkeys(("latency_ms", "confidence", "token_nll"), pa.float64()),
+        **dict.fromkeys(("output_tokens", "reasoning_tokens", "token_count"), pa.int64()),
+    }
+    answer = {name: kinds.get(name, pa.string()) for name in ANSWER_COLUMNS}
+    return pa.schema({"row": pa.int64(), **answer, **own}).empty_table()
+
+
 def answer_frame(con: duckdb.DuckDBPyConnection, definition: Definition) -> pa.Table:
     """Give the answered rows of `subject`: `row`, the answer's columns, and the dataset's."""
     import pyarrow as pa

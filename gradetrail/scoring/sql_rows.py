@@ -50,6 +50,15 @@ class Evaluator:
         self._between(numbers, said)
         return [said[number] for number in numbers]
 
+    def check(self, rows: pa.Table) -> None:
+        """Refuse an expression that does not fit these columns, or gives no score; SpecError."""
+        self._child.put("answer", rows.drop_columns(["extracted_by"]))
+        try:
+            found = self._child.query(self._query, {"first": 0, "last": -1})
+        except QueryError as error:
+            raise SpecError(Fault(_first_line(error.faults[0].message), field="sql")) from None
+        _check_type(found.schema.field("value").type)
+
     def _between(self, numbers: Sequence[int], said: dict[int, Said]) -> None:
         """Evaluate some rows at once, and where that fails each half of them."""
         if self._lost is not None:

@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from gradetrail import sql
 from gradetrail.errors import SpecError
 from gradetrail.scoring.expression import expression_faults
+from gradetrail.scoring.frames import ANSWER_COLUMNS, empty_frame
 from gradetrail.scoring.sql_rows import Evaluator
 from gradetrail.sql_child import Limits
 from tests.scoring.whole import Desk
@@ -75,6 +77,17 @@ def test_a_struct_says_what_was_found_and_why(tmp_path: Path) -> None:
     ]
 
 
+def test_columns_have_the_types_that_an_expression_was_tried_on(tmp_path: Path) -> None:
+    names = [name for name in ANSWER_COLUMNS if name != "extracted_by"]
+    desk = Desk(tmp_path, ANSWERS[:1], SAMPLES[:1])
+    types = ", ".join(f"typeof({name})" for name in names)
+    desk.run({"s": {"type": "sql", "sql": f"{{'score': 1, 'detail': concat_ws(' ', {types})}}"}})
+    con = sql.connect()
+    con.register("tried", empty_frame(["id"]))
+    described = dict(con.execute("select column_name, column_type from (describe tried)").fetchall())
+    assert desk.grades("s", "detail") == [(" ".join(described[name] for name in names),)]
+
+
 def test_what_the_chain_found_is_kept(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ANSWERS[:1], SAMPLES[:1])
     desk.run({"s": {"type": "sql", "sql": "extracted = answer", "extract": "number"}})
@@ -109,13 +122,15 @@ def test_infinity_is_no_score(tmp_path: Path) -> None:
         ("[1, 2]", "which is no score"),
         ("{'points': 1}", "unknown field `points`"),
         ("{'extracted': text}", "no field `score`"),
-        ("anwser = text", "anwser"),
+        ("anwser = text", r"no column `anwser`\n    fix: did you mean `answer`"),
         ("levenshtein(text)", "levenshtein"),
     ],
 )
 def test_an_expression_that_does_not_fit_is_refused(tmp_path: Path, expression: str, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
+    with pytest.raises(SpecError, match=message) as caught:
         found(tmp_path, expression)
+    assert {fault.field for fault in caught.value.faults} == {"scorers.s.sql"}
+    assert not list(tmp_path.glob("warehouse/runs/*.json")), "something was asked first"
 
 
 @pytest.mark.parametrize(
