@@ -1,4 +1,7 @@
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -37,6 +40,36 @@ RUNNER = ("the runner won the race", "the runner crossed the finish line first")
 )
 def test_worked_values(metric: str, text: str, target: str, score: float) -> None:
     assert graded_one(metric, text, target).score == pytest.approx(score, abs=5e-7)
+
+
+def table(name: str) -> list[Any]:
+    """Read a table of another project; `cases/README.md` says which."""
+    path = Path(__file__).parent / "cases" / f"lighteval_{name}.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["test_cases"]
+    return [pytest.param(case, id=case["name"]) for case in found]
+
+
+def golds_of(doc: Any) -> list[str]:
+    """Give the targets of a row of those tables."""
+    places = doc["gold_index"] if isinstance(doc["gold_index"], list) else [doc["gold_index"]]
+    found = doc.get("specific", {}).get("golds_no_preprocessing")
+    return found or [doc["choices"][place] for place in places]
+
+
+@pytest.mark.parametrize("case", table("f1_score"))
+def test_f1_is_that_of_another_projects_table(case: Any) -> None:
+    (text,), doc = case["model_response"]["text"], case["doc"]
+    result = graded_one("f1", text, golds_of(doc))
+    assert result.score == pytest.approx(case["expected_output"]["f1"], abs=case["tolerance"])
+
+
+@pytest.mark.parametrize("case", [*table("exact_match"), *table("drop")])
+def test_exact_matches_are_those_of_another_projects_tables(case: Any) -> None:
+    (text,), doc = case["model_response"]["text"], case["doc"]
+    golds = golds_of(doc)
+    assert graded_one("exact", text, golds).score == case["expected_output"]["em"]
+    if "f1" in case["expected_output"]:
+        assert graded_one("f1", text, golds).score == case["expected_output"]["f1"]
 
 
 def test_the_best_of_several_targets_counts() -> None:
