@@ -141,8 +141,15 @@ class Anthropic:
     def __init__(self, shape: CallShape, endpoint: Endpoint, limits: Limits) -> None:
         import anthropic
 
-        client = make_client(anthropic, anthropic.AsyncAnthropic, endpoint, beta_headers(shape), limits)
         is_streamed = needs_stream(shape) if endpoint.stream is None else endpoint.stream
+        client = make_client(
+            anthropic,
+            anthropic.AsyncAnthropic,
+            endpoint,
+            beta_headers(shape),
+            limits,
+            is_streamed=is_streamed,
+        )
         self._line = Line(anthropic, client, endpoint, MESSAGES, is_streamed)
 
     async def complete(self, request: Request, timeout_s: float) -> Response:

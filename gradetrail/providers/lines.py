@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EYEBALLS_S = 0.25
 """Head start of one address family over the other."""
+GZIP_OR_ZLIB = 47
+"""What zlib calls `whichever the header says`."""
 IN_A_PATH = "/%:@!$&'()*+,;=~"
 ADDRESS_S = 300.0
 """How long an address counts."""
@@ -153,8 +155,11 @@ class Line(asyncio.Protocol):
         """Give the body; no coding was asked for, but some servers compress regardless."""
         raw = b"".join(self._body)
         coding = self._headers.get("content-encoding", "").strip().lower()
-        # 47: gzip or zlib, whichever it is
-        return zlib.decompress(raw, 47) if raw and coding in ("gzip", "x-gzip", "deflate") else raw
+        if not raw or coding not in ("gzip", "x-gzip", "deflate"):
+            return raw
+        # so that nobody decompresses it again
+        del self._headers["content-encoding"]
+        return zlib.decompress(raw, GZIP_OR_ZLIB)
 
 
 class Lines:
@@ -179,15 +184,19 @@ class Lines:
         self._found: asyncio.Task[list[Address]] | None = None
         self._found_until = 0.0
 
-    async def post(self, body: bytes, timeout_s: float) -> Raw:
-        """Send one body; give status, headers (names in lower case) and body of the reply."""
+    async def post(self, body: bytes, timeout_s: float, head: bytes | None = None) -> Raw:
+        """Send one body; give status, headers (names in lower case) and body of the reply.
+
+        `head` takes the place of the request's own: its first line and headers, up to the number of
+        bytes in the body.
+        """
         loop = asyncio.get_running_loop()
         try:
             async with self._room:
                 began = loop.time()
                 line = self._rested(began) or await self._connected(loop, timeout_s)
                 left_s = max(0.0, timeout_s - (loop.time() - began))
-                reply = await line.ask(b"%s%d\r\n\r\n%s" % (self._head, len(body), body), left_s)
+                reply = await line.ask(b"%s%d\r\n\r\n%s" % (head or self._head, len(body), body), left_s)
                 if line.is_open:
                     self._idle.append(line)
                 return reply

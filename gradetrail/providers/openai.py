@@ -56,8 +56,9 @@ class OpenAI:
     def __init__(self, shape: CallShape, endpoint: Endpoint, limits: Limits) -> None:
         import openai
 
-        client = make_client(openai, openai.AsyncOpenAI, endpoint, {}, limits)
-        self._line = Line(openai, client, endpoint, api_of(shape), bool(endpoint.stream))
+        is_streamed = bool(endpoint.stream)
+        client = make_client(openai, openai.AsyncOpenAI, endpoint, {}, limits, is_streamed=is_streamed)
+        self._line = Line(openai, client, endpoint, api_of(shape), is_streamed)
 
     async def complete(self, request: Request, timeout_s: float) -> Response:
         """Ask once."""

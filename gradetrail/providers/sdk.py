@@ -22,22 +22,39 @@ from gradetrail.providers.streaming import Api, streamed_answer
 
 
 def make_client(
-    sdk: Any, client: type, endpoint: Endpoint, headers: Mapping[str, str], limits: Limits
+    sdk: Any,
+    client: type,
+    endpoint: Endpoint,
+    headers: Mapping[str, str],
+    limits: Limits,
+    *,
+    is_streamed: bool,
 ) -> Any:
-    """Make an SDK client over aiohttp, whose pool holds as many connections as calls may be in flight."""
+    """Make an SDK client, whose pool holds as many connections as calls may be in flight."""
     import httpx2
 
-    room = limits.concurrency
-    pool = httpx2.Limits(max_connections=room, max_keepalive_connections=room)
     # the whole call has one limit, in `Line.ask`; the SDK's own would cut long answers off
     timeout = httpx2.Timeout(None, connect=connect_timeout_s(limits))
+    if is_streamed or endpoint.proxy is not None:
+        room = limits.concurrency
+        pool = httpx2.Limits(max_connections=room, max_keepalive_connections=room)
+        http = sdk.DefaultAioHttpClient(limits=pool, timeout=timeout, follow_redirects=False)
+    else:
+        from gradetrail.providers.transport import LinesTransport
+
+        http = httpx2.AsyncClient(
+            transport=LinesTransport(endpoint, limits),
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=False,
+        )
     return client(
         api_key=endpoint.api_key,
         base_url=endpoint.url,
         default_headers={**endpoint.headers, **headers},
         max_retries=0,
         timeout=timeout,
-        http_client=sdk.DefaultAioHttpClient(limits=pool, timeout=timeout, follow_redirects=False),
+        http_client=http,
     )
 
 
