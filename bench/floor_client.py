@@ -100,7 +100,56 @@ async def with_anthropic(base: str, in_flight: int) -> AsyncIterator[Ask]:
         yield ask
 
 
-CLIENTS = {"raw": raw, "aiohttp": with_aiohttp, "openai": with_openai, "anthropic": with_anthropic}
+@contextlib.asynccontextmanager
+async def with_openai_aiohttp(base: str, in_flight: int) -> AsyncIterator[Ask]:
+    """Use the vendor's SDK over its aiohttp transport, with room for all calls."""
+    import httpx2
+    import openai
+
+    http = openai.DefaultAioHttpClient(
+        limits=httpx2.Limits(max_connections=in_flight, max_keepalive_connections=in_flight)
+    )
+    async with openai.AsyncOpenAI(
+        api_key="x", base_url=f"{base}/v1", max_retries=0, http_client=http
+    ) as client:
+
+        async def ask(question: str) -> str:
+            reply = await client.chat.completions.create(**body(question))
+            return str(reply.choices[0].message.content)
+
+        yield ask
+
+
+@contextlib.asynccontextmanager
+async def with_anthropic_aiohttp(base: str, in_flight: int) -> AsyncIterator[Ask]:
+    """Use the vendor's SDK over its aiohttp transport, with room for all calls; it takes no temperature."""
+    import anthropic
+    import httpx2
+
+    http = anthropic.DefaultAioHttpClient(
+        limits=httpx2.Limits(max_connections=in_flight, max_keepalive_connections=in_flight)
+    )
+    async with anthropic.AsyncAnthropic(
+        api_key="x", base_url=base, max_retries=0, http_client=http
+    ) as client:
+
+        async def ask(question: str) -> str:
+            fields = body(question)
+            del fields["temperature"]
+            reply = await client.messages.create(**fields)
+            return str(reply.content[0].text)
+
+        yield ask
+
+
+CLIENTS = {
+    "raw": raw,
+    "aiohttp": with_aiohttp,
+    "openai": with_openai,
+    "anthropic": with_anthropic,
+    "openai_aiohttp": with_openai_aiohttp,
+    "anthropic_aiohttp": with_anthropic_aiohttp,
+}
 
 
 async def pump(items: list[tuple[str, str]], in_flight: int, ask: Ask) -> int:

@@ -95,8 +95,8 @@ class MockServer:
         self._process.terminate()
         self._process.communicate()
 
-    def n_requests(self) -> int:
-        """Count the calls that it got."""
+    def n_requests(self, path: str = "/chat/completions") -> int:
+        """Count the calls that it got to a path that ends so."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/stats", timeout=10) as reply:
             by_path: dict[str, int] = json.load(reply)["by_path"]
-        return sum(n for path, n in by_path.items() if path.endswith("/chat/completions"))
+        return sum(n for asked, n in by_path.items() if asked.endswith(path))
