@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradetrail.cli import exporting, gate, query, running, start
+from gradetrail.cli import exporting, gate, query, running, scoring, start
 
 app = typer.Typer(
     name="gradetrail",
@@ -41,7 +41,7 @@ app.command("demo")(start.demo)
 app.command("init")(start.init)
 app.command("run")(running.run)
 app.command("generate")(running.generate)
-app.command("score")(running.score)
+app.command("score")(scoring.score)
 app.command("plan")(running.plan)
 app.command("show")(query.show)
 app.command("leaderboard")(query.leaderboard)

@@ -1,13 +1,11 @@
-"""`run`, `generate`, `score` and `plan`: commands that make or grade answers."""
+"""`run`, `generate` and `plan`: commands that make answers, or say what making them would take."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,13 +39,12 @@ from gradetrail.cli.options import (
 from gradetrail.cli.output import Format, check_output, say, show_rows
 
 if TYPE_CHECKING:
-    from gradetrail.pipeline import Invocation, Preview, Run
+    from gradetrail.pipeline import Invocation, JudgeCalls, Run
     from gradetrail.spec import Spec
 
 SpecsArgument = Annotated[
     list[str], typer.Argument(help="Spec files, or runs to go on with.", metavar="SPEC|RUN...")
 ]
-EXAMPLES_SHOWN = 10
 WHY_SHOWN = 5
 
 
@@ -87,12 +84,12 @@ def run(
         specs,
         warehouse,
         _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
-        _knobs(max_cost, concurrency, executor, workers),
+        knobs_of(max_cost, concurrency, executor, workers),
         fail_on or (),
+        is_judging=True,
     )
     root = pipeline.warehouse_root(warehouse)
-    for spec, done in runs:
-        pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=unsafe_code)
+    runs = _grade(root, runs, allow_unsafe_code=unsafe_code)
     print_board(root, list(dict.fromkeys(done.task for _, done in runs)), form, output)
     rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
     exit_for([done for _, done in runs], root, share, must_be_scored=True, rest=rest)
@@ -132,7 +129,7 @@ def generate(
         specs,
         warehouse,
         _invocation(model, prompt, limit, sample, seed, cases, where, epochs, new, refresh, tag, max_age),
-        _knobs(max_cost, concurrency, executor, workers),
+        knobs_of(max_cost, concurrency, executor, workers),
     )
     root = pipeline.warehouse_root(warehouse)
     rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
@@ -166,8 +163,11 @@ def _invocation(
     )
 
 
-def _knobs(
-    max_cost: float | None, concurrency: int | None, executor: Executor | None, workers: int | None
+def knobs_of(
+    max_cost: float | None,
+    concurrency: int | None,
+    executor: Executor | None = None,
+    workers: int | None = None,
 ) -> dict[str, Any]:
     """Collect the run knobs that flags state; they win over the spec's."""
     stated = {
@@ -185,6 +185,8 @@ def _generate(
     invocation: Invocation,
     knobs: dict[str, Any],
     conditions: Sequence[str] = (),
+    *,
+    is_judging: bool = False,
 ) -> list[tuple[Spec, Run]]:
     from dataclasses import replace
 
@@ -196,11 +198,35 @@ def _generate(
     pipeline.check_conditions(conditions, [job.spec for job in jobs])
     with shown_progress() as observe:
         told = replace(invocation, observe=observe, tell=say)
-        runs = pipeline.generate_many(jobs, warehouse=root, invocation=told)
+        runs = pipeline.generate_many(jobs, warehouse=root, invocation=told, is_judging=is_judging)
     for done in runs:
         word = "new run" if done.is_new else "run"
         say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
+
+
+def _grade(
+    root: Path, runs: Sequence[tuple[Spec, Run]], *, allow_unsafe_code: bool
+) -> list[tuple[Spec, Run]]:
+    """Grade runs, asking their judges; give them with the state in which that ended."""
+    from gradetrail import pipeline
+    from gradetrail.cli.progress import shown_progress
+
+    with shown_progress() as observe:
+        invocation = pipeline.Invocation(observe=observe, tell=say)
+        calls = pipeline.judge_calls([spec for spec, _ in runs], [done for _, done in runs], invocation)
+        for spec, done in runs:
+            pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=allow_unsafe_code, judges=calls)
+    tell_verdicts(calls)
+    return [(spec, pipeline.judged(done, calls)) for spec, done in runs]
+
+
+def tell_verdicts(calls: JudgeCalls | None) -> None:
+    """Say how the asking of judges went."""
+    from gradetrail.cli.progress import summary
+
+    for verdict in calls.verdicts if calls is not None else ():
+        say(f"judge `{verdict.scorer}` of {verdict.run_id}: {verdict.status}, {summary(verdict.progress)}")
 
 
 def kept_flags(
@@ -236,91 +262,6 @@ def exit_for(
     )
     if faults:
         raise UnusableError(*faults)
-
-
-def score(
-    targets: Annotated[
-        list[str] | None, typer.Argument(help="Spec files or runs.", metavar="SPEC|RUN...")
-    ] = None,
-    warehouse: WarehouseOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Every run of every task.")] = False,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Say which grades would flip; write nothing.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
-    unsafe_code: UnsafeCodeOption = False,
-    form: FormatOption = Format.table,
-    output: OutputOption = None,
-) -> None:
-    """Grade stored answers, calling no model: all runs of a spec's task, or one run."""
-    from gradetrail import pipeline
-    from gradetrail.cli.board import print_board
-    from gradetrail.errors import Fault, SelectionError
-
-    root = pipeline.warehouse_root(warehouse)
-    if not targets and not every:
-        raise SelectionError(Fault("nothing to score", fix="name a spec or a run, or give --all"))
-    if preview:
-        previewed = pipeline.preview_all if every else partial(pipeline.preview, *(targets or ()))
-        _print_preview(previewed(warehouse=root), form, output)
-        return
-    graded = []
-    if every:
-        graded += pipeline.score_all(warehouse=root, force=force, allow_unsafe_code=unsafe_code)
-    for target in targets or ():
-        graded += pipeline.score(target, warehouse=root, force=force, allow_unsafe_code=unsafe_code)
-    written = sum(1 for item in graded if item.n_rows)
-    n_rows = sum(item.n_rows for item in graded)
-    say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")
-    print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
-
-
-def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
-    flips = preview.flips
-    kinds = Counter((flip["scorer"], flip["change"]) for flip in flips)
-    total = f"{preview.n_trials:,} trials of {preview.n_runs:,} {'run' if preview.n_runs == 1 else 'runs'}"
-    if not flips:
-        say(f"no grade would change ({total})")
-    for (scorer, change), n in sorted(kinds.items()):
-        say(f"{scorer}: {n:,} {change} ({total})")
-    for moved in preview.ranks:
-        board = moved.scorer if moved.metric == "score" else f"{moved.scorer} ({moved.metric})"
-        entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"
-        ranks = f"{moved.old_rank or 'no rank'} -> {moved.new_rank or 'no rank'}"
-        say(f"rank of {entrant} in {moved.task}, {board}: {ranks}")
-    shown = flips if form is not Format.table else _examples(flips)
-    if form is Format.table and flips:
-        columns = [
-            "change",
-            "scorer",
-            "model",
-            "sample_id",
-            *(["epoch"] if any(flip["epoch"] > 1 for flip in flips) else ()),
-            "target",
-            "old_extracted",
-            "new_extracted",
-            "old_outcome",
-            "new_outcome",
-        ]
-        if len(shown) < len(flips):
-            say(f"{len(shown)} of {len(flips):,} are shown; `--format csv` has them all")
-    else:
-        columns = list(flips[0]) if flips else ["change", "scorer", "model", "sample_id"]
-    show_rows(columns, [[flip[name] for name in columns] for flip in shown], form, output)
-
-
-def _examples(flips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Choose up to ten flips, verdicts before mere extractions, all kinds of change among them."""
-    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "outcome": 2, "extraction": 3}
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    for flip in sorted(flips, key=lambda flip: order[flip["change"]]):
-        by_kind.setdefault(flip["change"], []).append(flip)
-    chosen: list[dict[str, Any]] = []
-    while len(chosen) < EXAMPLES_SHOWN and any(by_kind.values()):
-        for rows in by_kind.values():
-            if rows and len(chosen) < EXAMPLES_SHOWN:
-                chosen.append(rows.pop(0))
-    return sorted(chosen, key=lambda flip: order[flip["change"]])
 
 
 def plan(

@@ -3,30 +3,39 @@
 from gradetrail.pipeline.conditions import Verdict, check_conditions, verdict
 from gradetrail.pipeline.generating import Forecast, Invocation, Run, forecast, generate, generate_many
 from gradetrail.pipeline.grading import (
+    everything,
+    judge_calls,
+    judged,
     run,
     score,
     score_all,
     score_runs,
     tasks_of,
+    to_score,
     unusable,
 )
+from gradetrail.pipeline.judging import JudgeCalls
 from gradetrail.pipeline.previewing import Preview, RankChange, preview, preview_all
-from gradetrail.pipeline.recorded import Job, as_spec, job_of, warehouse_root
+from gradetrail.pipeline.recorded import Job, as_spec, job_of, turned, warehouse_root
 
 __all__ = [
     "Forecast",
     "Invocation",
     "Job",
+    "JudgeCalls",
     "Preview",
     "RankChange",
     "Run",
     "Verdict",
     "as_spec",
     "check_conditions",
+    "everything",
     "forecast",
     "generate",
     "generate_many",
     "job_of",
+    "judge_calls",
+    "judged",
     "preview",
     "preview_all",
     "run",
@@ -34,6 +43,8 @@ __all__ = [
     "score_all",
     "score_runs",
     "tasks_of",
+    "to_score",
+    "turned",
     "unusable",
     "verdict",
     "warehouse_root",

@@ -23,7 +23,7 @@ from gradetrail.generation.plan import Narrowing, Plan, make_plan
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.run import Generated
 from gradetrail.generation.run import generate as generate_plan
-from gradetrail.pipeline.judging import judge_models
+from gradetrail.pipeline.judging import check_judges, check_opponents, judge_models
 from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
 from gradetrail.prices import price_file, prices_of
@@ -202,6 +202,10 @@ def generate_many(
         plan, scorers = prepare(job, own)
         todo = outstanding(root, plan, own.options, now)
         check_models(plan, todo)
+        if is_judging:
+            check_opponents(root, scorers)
+            if todo.n_requests:
+                check_judges(job.spec, scorers)
         prepared.append((own, plan, scorers, todo))
     asked = {pair for _, plan, _, todo in prepared for pair in pending_models(plan, todo)}
     specs = [job.spec for job in jobs]

@@ -45,7 +45,8 @@ def judge_calls(specs: Sequence[Spec], runs: Sequence[Run], invocation: Invocati
     if any(done.status == "interrupted" for done in runs):
         return None
     spent = max((done.progress.cost_usd for done in runs), default=Decimal(0))
-    return JudgeCalls(specs, spent, invocation.observe, invocation.tell)
+    told = {warning for done in runs for warning in done.warnings}
+    return JudgeCalls(specs, spent, invocation.observe, invocation.tell, told)
 
 
 def judged(done: Run, calls: JudgeCalls | None) -> Run:
@@ -86,16 +87,13 @@ def score_all(
 ) -> list[Graded]:
     """Grade every run of every task by the task's present definitions."""
     root = warehouse_root(warehouse)
+    work = everything(root)
+    judges = None if offline else JudgeCalls([spec for spec, _ in work])
     return [
         graded
-        for spec, runs in everything(root)
+        for spec, runs in work
         for graded in score_runs(
-            root,
-            spec,
-            runs,
-            force=force,
-            allow_unsafe_code=allow_unsafe_code,
-            judges=None if offline else JudgeCalls([spec]),
+            root, spec, runs, force=force, allow_unsafe_code=allow_unsafe_code, judges=judges
         )
     ]
 
@@ -123,12 +121,13 @@ def score_runs(
     `judges` are asked what they were never asked; without them that stays `pending`.
     """
     scorers = checked_definitions(spec)
+    if judges is not None:
+        # first, so that a judge that cannot be asked changes nothing
+        for run_id in run_ids:
+            ask_judges(root, spec, run_id, scorers, judges, force=force)
     store = Store(root)
     publish_task(store, spec, scorers)
     graded: list[Graded] = []
-    if judges is not None:
-        for run_id in run_ids:
-            ask_judges(root, spec, run_id, scorers, judges, force=force)
     with Warehouse(root) as warehouse:
         for run_id in run_ids:
             graded += score_run(

@@ -6,12 +6,12 @@ paid once whoever asks again; everything that can be known to be wrong is said b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-from gradetrail.errors import Fault, ProviderError, SpecError
+from gradetrail.errors import Fault, ProviderError, SelectionError, SpecError
 from gradetrail.generation.drive import Providers, drive_work
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
@@ -22,11 +22,13 @@ from gradetrail.providers import Provider, check_model
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.ballot import Ask, Ballot, Reply
 from gradetrail.scoring.grade import Definition
+from gradetrail.scoring.judge_check import judge_warnings
 from gradetrail.scoring.judge_setup import judge_spec
 from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.planner import RunGrader, ungraded
 from gradetrail.spec import Model, Spec
 from gradetrail.store import Store
+from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.store.writer import RunWriter
 from gradetrail.warehouse import Warehouse
 
@@ -52,9 +54,18 @@ class JudgeCalls:
     """What the command has spent already, on the models under test."""
     observe: Callable[[Progress], None] | None = None
     tell: Callable[[str], None] | None = None
+    told: set[str] = field(default_factory=set)
+    """Warnings that the user has seen."""
     verdicts: list[Verdict] = field(default_factory=list)
     """How it went, for each run and scorer whose judge was asked."""
     _shared: Shared | None = None
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Tell warnings, each once."""
+        for warning in warnings:
+            if self.tell is not None and warning not in self.told:
+                self.tell(f"warning: {warning}")
+            self.told.add(warning)
 
     @property
     def is_stopped(self) -> bool:
@@ -75,6 +86,20 @@ class JudgeCalls:
 def judge_models(spec: Spec) -> list[Model]:
     """List the models that judge."""
     return [scorer.model for scorer in spec.scorers.values() if isinstance(scorer, Judge)]
+
+
+def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
+    """Raise SelectionError for a run that a judge compares with and that is not there."""
+    scorers = [d.scorer for d in definitions if isinstance(d.scorer, Judge)]
+    named = {scorer.against.run for scorer in scorers if scorer.against is not None and scorer.against.run}
+    if not named:
+        return
+    if not (root / FORMAT_FILE).exists():
+        fix = f"there is no warehouse at {root} yet"
+        raise SelectionError(*(Fault(f"no run `{name}`", field="against", fix=fix) for name in sorted(named)))
+    with Warehouse(root) as warehouse:
+        for name in sorted(named):
+            warehouse.run_id(name)
 
 
 def _with_judge(spec: Spec, model: Model) -> Spec:
@@ -122,8 +147,10 @@ def ask_judges(
     due = [definition for definition in due if counts[definition.name]]
     if not due:
         return
-    _check(spec, due)
+    check_judges(spec, due)
     shared = calls.shared(root)
+    for definition in due:
+        calls.warn(judge_warnings(spec, definition))
     with Store(root).writer(run_id) as writer:
         for definition in due:
             verdict = _ask(root, spec, writer, definition, counts[definition.name], shared, calls)
@@ -133,9 +160,10 @@ def ask_judges(
                 break
 
 
-def _check(spec: Spec, due: Sequence[Definition]) -> None:
+def check_judges(spec: Spec, definitions: Sequence[Definition]) -> None:
+    """Check keys and files of the models that judge; raise SpecError with all faults."""
     faults: list[Fault] = []
-    for definition in due:
+    for definition in (d for d in definitions if d.judge is not None):
         model = _model(definition)
         faults += check_model(_with_judge(spec, model), model, f"scorers.{definition.name}.model")
     if faults:

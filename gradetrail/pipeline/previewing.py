@@ -49,6 +49,8 @@ class Preview:
     """One for each trial x scorer x metric whose score, outcome or extraction would differ."""
     ranks: tuple[RankChange, ...] = ()
     """Entrants that would move, by task, scorer and new rank."""
+    n_unasked: int = 0
+    """Answers x judges that judges were never asked about, so that they are pending here."""
 
 
 def preview(*targets: SpecLike, warehouse: str | os.PathLike[str] | None = None) -> Preview:
@@ -65,7 +67,7 @@ def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
 
 def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
     flips: list[dict[str, Any]] = []
-    n_trials = n_runs = 0
+    n_trials = n_runs = n_unasked = 0
     supposition = Supposition()
     with Warehouse(root) as opened:
         for spec, run_ids in work:
@@ -80,12 +82,13 @@ def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
                         if _changes_nothing(opened, spec, run_id, definition):
                             continue
                         scores = grader.scores(definition)
+                        n_unasked += grader.n_open
                         flips += grader.flips(definition, scores)
                         supposition.scores[run_id, definition.scorer_id()] = scores
                 finally:
                     grader.close()
         ranks = _rank_changes(opened, supposition) if supposition.scores else ()
-    return Preview(n_runs, n_trials, tuple(flips), tuple(ranks))
+    return Preview(n_runs, n_trials, tuple(flips), tuple(ranks), n_unasked)
 
 
 def _suppose_task(supposition: Supposition, spec: Spec, definitions: Sequence[Definition]) -> None:

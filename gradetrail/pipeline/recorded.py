@@ -63,7 +63,7 @@ def job_of(root: Path, name: str, knobs: Mapping[str, Any] = MappingProxyType({}
     `knobs` are fields of the spec's `run` block that win over what it says.
     """
     if not is_run_name(name):
-        return Job(_turned(load_spec(name), knobs))
+        return Job(turned(load_spec(name), knobs))
     if not (root / FORMAT_FILE).exists():
         fix = f"a spec is a file; a run needs its warehouse, and {root} is none: --warehouse DIR"
         raise SelectionError(Fault(f"`{name}` is neither a spec file nor a run", fix=fix))
@@ -83,10 +83,11 @@ def job_of(root: Path, name: str, knobs: Mapping[str, Any] = MappingProxyType({}
         cases=tuple(chosen["cases"]),
         where=chosen["where"],
     )
-    return Job(_turned(spec, knobs), frame, selection, manifest["run_id"])
+    return Job(turned(spec, knobs), frame, selection, manifest["run_id"])
 
 
-def _turned(spec: Spec, knobs: Mapping[str, Any]) -> Spec:
+def turned(spec: Spec, knobs: Mapping[str, Any]) -> Spec:
+    """Give a spec with other fields of its `run` block."""
     return spec.model_copy(update={"run": spec.run.model_copy(update=dict(knobs))}) if knobs else spec
 
 

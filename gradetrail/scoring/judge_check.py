@@ -25,7 +25,6 @@ def judge_faults(spec: Spec, definition: Definition) -> Iterator[Fault]:
                 yield Fault("a judge cannot be a case of a switch", place, f"{field}.cases.{key}", fix)
     if not isinstance(scorer, Judge) or definition.judge is None:
         return
-    yield from definition.judge_prompt().faults(str(spec.path(scorer.file)))
     is_preference = definition.judge.file.kind == "preference"
     if is_preference and scorer.against is None:
         fix = "add `against: target`, a model of the spec, or a run such as `task@latest`"

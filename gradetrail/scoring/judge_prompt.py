@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradetrail.errors import Fault
-from gradetrail.prompt import names_in, render, syntax_fault
+from gradetrail.prompt import names_in, render
 from gradetrail.scorer_spec import JudgeFile
 
 ANSWER = ("response", "reasoning", "conversation")
@@ -99,12 +98,6 @@ class JudgePrompt:
             "examples": examples_text(file),
             "reply_format": reply_format(file),
         }
-
-    def faults(self, path: str) -> list[Fault]:
-        """Check the syntax of the templates; `path` names the judge file."""
-        fields = {"prompt": self.template, "system": self.system}
-        found = [syntax_fault(text, path, name) for name, text in fields.items() if text is not None]
-        return [fault for fault in found if fault is not None]
 
     @property
     def names(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradetrail.errors import Fault, SpecError
+from gradetrail.prompt import syntax_fault
 from gradetrail.providers import call_shape
 from gradetrail.request import CallShape
 from gradetrail.scorer_spec import Judge, JudgeFile
@@ -74,12 +75,17 @@ def read_judge_file(path: Path, content: bytes) -> JudgeFile:
         fix = "kind: binary, version: 1, prompt: ..."
         raise SpecError(Fault("a judge file is a mapping", f"{path}:1", fix=fix))
     try:
-        return JudgeFile.model_validate(source.value)
+        file = JudgeFile.model_validate(source.value)
     except ValidationError as error:
         faults = [
             replace(fault, where=source.where(_place(fault.field))) for fault in faults_of(error, JudgeFile)
         ]
         raise SpecError(*faults) from None
+    templates = {"prompt": file.prompt, "system": file.system}
+    found = [syntax_fault(text, source.where((name,)), name) for name, text in templates.items() if text]
+    if any(found):
+        raise SpecError(*(fault for fault in found if fault is not None))
+    return file
 
 
 def _place(field: str) -> tuple[str | int, ...]:

@@ -148,7 +148,7 @@ SCORES = _columns(
     ("extracted", "VARCHAR", "What was compared with the target; NULL if nothing was found."),
     ("extracted_by", "VARCHAR", "Rule that found it."),
     ("confidence", "DOUBLE", "Confidence in [0, 1]; NULL if none."),
-    ("confidence_source", "VARCHAR", "text, logprobs, votes, provider, or judge: of its verdict; NULL if none."),
+    ("confidence_source", "VARCHAR", "text, logprobs, votes, provider or judge; NULL if none."),
     ("detail", "VARCHAR", "Why: matched text, reasons, or what went wrong."),
     ("judge_response_ids", "VARCHAR[]", "Judge answers behind the grade; NULL without a judge."),
 )

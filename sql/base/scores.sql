@@ -73,6 +73,6 @@ comment on column scores.outcome is 'scored, or why not.';
 comment on column scores.extracted is 'What was compared with the target; NULL if nothing was found.';
 comment on column scores.extracted_by is 'Rule that found it.';
 comment on column scores.confidence is 'Confidence in [0, 1]; NULL if none.';
-comment on column scores.confidence_source is 'text, logprobs, votes, provider, or judge: of its verdict; NULL if none.';
+comment on column scores.confidence_source is 'text, logprobs, votes, provider or judge; NULL if none.';
 comment on column scores.detail is 'Why: matched text, reasons, or what went wrong.';
 comment on column scores.judge_response_ids is 'Judge answers behind the grade; NULL without a judge.';

@@ -95,7 +95,7 @@ comment on column graded.messages is 'JSON list of the messages sent; NULL witho
 comment on column graded.sample is 'The dataset row as JSON: sample ->> ''question''.';
 comment on column graded.choice_order is 'JSON list: original index of each choice shown; NULL without choices.';
 comment on column graded.confidence is 'Confidence in [0, 1]; NULL if none.';
-comment on column graded.confidence_source is 'text, logprobs, votes, provider, or judge: of its verdict; NULL if none.';
+comment on column graded.confidence_source is 'text, logprobs, votes, provider or judge; NULL if none.';
 comment on column graded.judge_response_ids is 'Judge answers behind the grade; NULL without a judge.';
 comment on column graded.opponent_response_id is 'The other answer of a preference; NULL otherwise.';
 comment on column graded.status is 'answered, error, skipped or pending.';

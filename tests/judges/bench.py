@@ -42,6 +42,8 @@ class Bench:
         self.usage: tuple[int, int] | None = (100, 20)
         self.answers: dict[str, str] = {}
         """What the model under test answers to questions that hold a text; otherwise it is right."""
+        self.models: dict[str, str] = {}
+        """What models answer to everything."""
         lab.api.answer = self._answer
         self.file(BINARY)
 
@@ -49,6 +51,7 @@ class Bench:
         if call.body.get("model") != "judge":
             asked = question_of(call)
             said = next((said for text, said in self.answers.items() if text in asked), None)
+            said = self.models.get(call.body["model"], said)
             return None if said is None else Reply(body=chat(said))
         said = self.says(call)
         if isinstance(said, Reply):
@@ -108,7 +111,8 @@ class Bench:
     def scores(self) -> dict[str, float | None]:
         """Give the present scores by sample."""
         rows = self.lab.rows(
-            "select sample_id, raw_score from graded where metric = 'score' order by sample_id"
+            "select sample_id, raw_score from graded"
+            " where metric = 'score' and scorer = 'judge' order by sample_id"
         )
         return {row["sample_id"]: row["raw_score"] for row in rows}
 

@@ -1,0 +1,165 @@
+"""`score`: grades stored answers, and says which stored grades would flip."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradetrail.cli.options import (
+    AllowErrorsOption,
+    ConcurrencyOption,
+    FormatOption,
+    MaxCostOption,
+    OutputOption,
+    UnsafeCodeOption,
+    WarehouseOption,
+)
+from gradetrail.cli.output import Format, check_output, say, show_rows
+from gradetrail.cli.running import knobs_of, parse_share, tell_verdicts
+
+if TYPE_CHECKING:
+    from gradetrail.pipeline import JudgeCalls, Preview
+    from gradetrail.scoring.planner import Graded
+
+EXAMPLES_SHOWN = 10
+
+
+def score(
+    targets: Annotated[
+        list[str] | None, typer.Argument(help="Spec files or runs.", metavar="SPEC|RUN...")
+    ] = None,
+    warehouse: WarehouseOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Every run of every task.")] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Say which grades would flip; write nothing.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no judge; what none was asked about stays pending.")
+    ] = False,
+    max_cost: MaxCostOption = None,
+    concurrency: ConcurrencyOption = None,
+    allow_errors: AllowErrorsOption = "5%",
+    unsafe_code: UnsafeCodeOption = False,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Grade stored answers: all runs of a spec's task, or one run. Calls no model but judges, each once."""
+    from gradetrail import pipeline
+    from gradetrail.cli.board import print_board
+    from gradetrail.cli.progress import shown_progress
+    from gradetrail.errors import Fault, SelectionError
+
+    share = parse_share(allow_errors)
+    check_output(output)
+    root = pipeline.warehouse_root(warehouse)
+    if not targets and not every:
+        raise SelectionError(Fault("nothing to score", fix="name a spec or a run, or give --all"))
+    if preview:
+        previewed = pipeline.preview_all if every else partial(pipeline.preview, *(targets or ()))
+        _print_preview(previewed(warehouse=root), form, output)
+        return
+    work = [
+        *(pipeline.everything(root) if every else ()),
+        *(pipeline.to_score(root, t) for t in targets or ()),
+    ]
+    knobs = knobs_of(max_cost, concurrency)
+    work = [(pipeline.turned(spec, knobs), runs) for spec, runs in work]
+    graded: list[Graded] = []
+    with shown_progress() as observe:
+        calls = pipeline.JudgeCalls([spec for spec, _ in work], observe=observe, tell=say)
+        for spec, runs in work:
+            graded += pipeline.score_runs(
+                root,
+                spec,
+                runs,
+                force=force,
+                allow_unsafe_code=unsafe_code,
+                judges=None if offline else calls,
+            )
+    tell_verdicts(calls)
+    written = sum(1 for item in graded if item.n_rows)
+    n_rows = sum(item.n_rows for item in graded)
+    say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")
+    print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
+    _exit_for(graded, calls, share, shlex.join(["gradetrail", "score", *(targets or ["--all"])]))
+
+
+def _exit_for(graded: Sequence[Graded], calls: JudgeCalls, allow_errors: float, again: str) -> None:
+    """End with the exit code that the state of the judging asks for."""
+    from gradetrail.errors import Fault, InterruptError, UnusableError
+
+    stopped = next((verdict for verdict in calls.verdicts if verdict.status != "complete"), None)
+    if stopped is not None and stopped.status == "interrupted":
+        fix = f"go on with: {again}"
+        raise InterruptError(Fault("interrupted; every reply received is kept", stopped.run_id, fix=fix))
+    faults = []
+    if stopped is not None:
+        message = f"judge `{stopped.scorer}`: aborted: {stopped.reason}"
+        faults.append(Fault(message, stopped.run_id, fix=f"then go on with: {again}"))
+    for item in graded:
+        n_failed = item.counts.get("judge_error", 0)
+        if n_failed and n_failed / item.n_rows > allow_errors:
+            share = f"{n_failed:,} of {item.n_rows:,} grades by `{item.scorer}` failed"
+            faults.append(
+                Fault(share, item.run_id, fix="see `gradetrail show errors`, or raise --allow-errors")
+            )
+    if faults:
+        raise UnusableError(*faults)
+
+
+def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
+    flips = preview.flips
+    kinds = Counter((flip["scorer"], flip["change"]) for flip in flips)
+    total = f"{preview.n_trials:,} trials of {preview.n_runs:,} {'run' if preview.n_runs == 1 else 'runs'}"
+    if not flips:
+        say(f"no grade would change ({total})")
+    for (scorer, change), n in sorted(kinds.items()):
+        say(f"{scorer}: {n:,} {change} ({total})")
+    for moved in preview.ranks:
+        board = moved.scorer if moved.metric == "score" else f"{moved.scorer} ({moved.metric})"
+        entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"
+        ranks = f"{moved.old_rank or 'no rank'} -> {moved.new_rank or 'no rank'}"
+        say(f"rank of {entrant} in {moved.task}, {board}: {ranks}")
+    if preview.n_unasked:
+        n = preview.n_unasked
+        say(f"judges would be asked about {n:,} {'answer' if n == 1 else 'answers'}, which are pending here")
+    shown = flips if form is not Format.table else _examples(flips)
+    if form is Format.table and flips:
+        columns = [
+            "change",
+            "scorer",
+            "model",
+            "sample_id",
+            *(["epoch"] if any(flip["epoch"] > 1 for flip in flips) else ()),
+            "target",
+            "old_extracted",
+            "new_extracted",
+            "old_outcome",
+            "new_outcome",
+        ]
+        if len(shown) < len(flips):
+            say(f"{len(shown)} of {len(flips):,} are shown; `--format csv` has them all")
+    else:
+        columns = list(flips[0]) if flips else ["change", "scorer", "model", "sample_id"]
+    show_rows(columns, [[flip[name] for name in columns] for flip in shown], form, output)
+
+
+def _examples(flips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Choose up to ten flips, verdicts before mere extractions, all kinds of change among them."""
+    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "outcome": 2, "extraction": 3}
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for flip in sorted(flips, key=lambda flip: order[flip["change"]]):
+        by_kind.setdefault(flip["change"], []).append(flip)
+    chosen: list[dict[str, Any]] = []
+    while len(chosen) < EXAMPLES_SHOWN and any(by_kind.values()):
+        for rows in by_kind.values():
+            if rows and len(chosen) < EXAMPLES_SHOWN:
+                chosen.append(rows.pop(0))
+    return sorted(chosen, key=lambda flip: order[flip["change"]])
