@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradetrail.scoring.worker import Failure, Worker
+from gradetrail.scoring.worker import SILENCE_SECONDS, Worker
 
 ANSWERS_PER_WORKER = 200
 """Answers from which another worker is worth its start."""
@@ -23,7 +23,8 @@ LINE_CHARACTERS = 100_000
 
 class _RuleProcess(Worker):
     def __init__(self, seconds: float) -> None:
-        super().__init__("the answer killed the process that judged it")
+        # processor time passes slowly on a busy machine
+        super().__init__("the answer killed the process that judged it", SILENCE_SECONDS + 10 * seconds)
         self._seconds = seconds
 
     def command(self) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -62,6 +63,3 @@ class Judgement:
     def _share(self, texts: Sequence[str]) -> list[Any]:
         with _RuleProcess(self.seconds) as process:
             return process.ask({"module": self.module, "options": self.options}, texts, LINE_CHARACTERS)
-
-
-__all__ = ["Failure", "Judgement"]

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gradetrail.scorer_spec import Numeric
+from gradetrail.scorer_spec import JsonMatch, Numeric, Scorer, ToolCalls
 from gradetrail.scoring.comparison import has_target
 from gradetrail.scoring.definition import Definition
+from gradetrail.scoring.json_value import parsed_json
 from gradetrail.scoring.numbers import find_number
+from gradetrail.scoring.tool_calls import wanted_calls
 
 SHOWN = 60
 """Characters of a target that a warning shows."""
@@ -33,14 +35,10 @@ class TargetWatch:
         if not targets:
             self.n_without += has_target(self.definition)
             return
-        scorer = self.definition.scorer
-        if not isinstance(scorer, Numeric):
-            return
-        for target in targets:
-            if find_number(target, which=scorer.which, decimal=scorer.decimal) is None:
-                self.n_unusable += 1
-                self.first_unusable = self.first_unusable or target
-                return
+        unusable = _unusable(self.definition.scorer, targets)
+        if unusable is not None:
+            self.n_unusable += 1
+            self.first_unusable = self.first_unusable or unusable
 
     def warnings(self) -> Iterator[str]:
         """Say what was counted."""
@@ -51,4 +49,32 @@ class TargetWatch:
         if self.n_unusable:
             shown = self.first_unusable
             shown = shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 1]}…"
-            yield f"{scorer}: the targets of {self.n_unusable:,} {of} hold no number, such as `{shown}`"
+            what = LACKS[self.definition.scorer.type]
+            yield f"{scorer}: the targets of {self.n_unusable:,} {of} {what}, such as `{shown}`"
+
+
+LACKS = {"numeric": "hold no number", "json_match": "are no JSON", "tool_calls": "are no tool calls"}
+"""What is wrong with unusable targets, by the type of the scorer."""
+
+
+def _unusable(scorer: Scorer, targets: Sequence[str]) -> str | None:
+    """Give a target that nothing can be compared with; None if all are good."""
+    if isinstance(scorer, Numeric):
+        numbers = (find_number(target, which=scorer.which, decimal=scorer.decimal) for target in targets)
+        return next((text for text, number in zip(targets, numbers, strict=True) if number is None), None)
+    try:
+        if isinstance(scorer, ToolCalls):
+            wanted_calls(targets)
+    except ValueError:
+        return targets[0]
+    if isinstance(scorer, JsonMatch):
+        return next((target for target in targets if not _is_json(target)), None)
+    return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parsed_json(text)
+    except ValueError:
+        return False
+    return True

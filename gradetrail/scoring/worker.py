@@ -38,9 +38,10 @@ class Worker:
     order, and says what went wrong in `{"failure": ...}`.
     """
 
-    def __init__(self, killed: str) -> None:
+    def __init__(self, killed: str, silence_s: float = SILENCE_SECONDS) -> None:
         """Make a worker that is not started yet; `killed` is the reason for an item that kills it."""
         self._killed = killed
+        self._silence_s = silence_s
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: deque[bytes] = deque()
         self._rest = b""
@@ -106,7 +107,7 @@ class Worker:
         assert self._process.stdout is not None
         source = self._process.stdout.fileno()
         while not self._lines:
-            ready, _, _ = select.select([source], [], [], SILENCE_SECONDS)
+            ready, _, _ = select.select([source], [], [], self._silence_s)
             chunk = os.read(source, 1 << 20) if ready else b""
             if not chunk:
                 raise _DeadError

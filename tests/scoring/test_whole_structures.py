@@ -176,6 +176,15 @@ def test_faults_of_options_are_found_before_any_call(tmp_path: Path, monkeypatch
     assert not (tmp_path / "warehouse").exists()
 
 
+def test_targets_that_cannot_be_compared_with_are_told_of_before_the_first_call(tmp_path: Path) -> None:
+    samples = [{"id": str(n), "answer": text} for n, text in enumerate(('{"a": 1}', "[]", "{a}"), start=1)]
+    desk = Desk(tmp_path, [{"sample_id": str(n), "text": "{}"} for n in (1, 2, 3)], samples)
+    desk.spec({"fields": "json_match", "calls": "tool_calls"})
+    done = gradetrail("plan", tmp_path / "spec.yaml", "--warehouse", tmp_path / "warehouse")
+    assert "scorer `fields`: the targets of 1 of 3 samples are no JSON, such as `{a}`" in done.err
+    assert 'scorer `calls`: the targets of 2 of 3 samples are no tool calls, such as `{"a": 1}`' in done.err
+
+
 def test_a_schema_that_is_none_costs_no_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     desk = Desk(tmp_path, [{"sample_id": "1", "text": "{}"}])
