@@ -14,6 +14,7 @@ import typer
 from gradetrail.cli.options import (
     AllowErrorsOption,
     ConcurrencyOption,
+    ExecutorOption,
     FormatOption,
     MaxCostOption,
     OutputOption,
@@ -45,6 +46,7 @@ def score(
     ] = False,
     max_cost: MaxCostOption = None,
     concurrency: ConcurrencyOption = None,
+    executor: ExecutorOption = None,
     allow_errors: AllowErrorsOption = "5%",
     unsafe_code: UnsafeCodeOption = False,
     form: FormatOption = Format.table,
@@ -69,7 +71,7 @@ def score(
         *(pipeline.everything(root) if every else ()),
         *(pipeline.to_score(root, t) for t in targets or ()),
     ]
-    knobs = knobs_of(max_cost, concurrency)
+    knobs = knobs_of(max_cost, concurrency, executor)
     work = [(pipeline.turned(spec, knobs), runs) for spec, runs in work]
     graded: list[Graded] = []
     with shown_progress() as observe:
