@@ -232,6 +232,12 @@ def define_list(con: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]
     con.execute(f"create or replace macro {quoted(name)}() as cast([{items}] as varchar[])")
 
 
+def define_text(con: duckdb.DuckDBPyConnection, name: str, value: str | None) -> None:
+    """Make `name()` a constant text, or NULL."""
+    text = "null" if value is None else "'" + value.replace("'", "''") + "'"
+    con.execute(f"create or replace macro {quoted(name)}() as cast({text} as varchar)")
+
+
 def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
     """Let the connection read exactly these files from now on, and change no setting. Not undone."""
     con.execute("set global allowed_paths = $files", {"files": list(files)})

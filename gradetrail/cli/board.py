@@ -21,6 +21,8 @@ from gradetrail.cli.output import (
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from gradetrail.generation.forecast import Range
     from gradetrail.pipeline import Forecast, Run
 
@@ -39,10 +41,17 @@ QUIET = (
 """Columns that are left out of a board where they say nothing."""
 
 
-def print_board(root: Path, tasks: Sequence[str] | None, form: Format, output: Path | None = None) -> None:
+def print_board(
+    root: Path,
+    tasks: Sequence[str] | None,
+    form: Format,
+    output: Path | None = None,
+    *,
+    as_of: datetime | None = None,
+) -> None:
     """Print the leaderboard of some tasks, or of all (None): a block for each scorer and metric."""
     params = {"tasks": None if tasks is None else list(tasks)}
-    with Warehouse(root) as warehouse:
+    with Warehouse(root, as_of=as_of) as warehouse:
         if form is Format.parquet:
             write_parquet(warehouse.arrow(sql.text_of("commands/boards"), params), output)
         elif form not in (Format.table, Format.markdown):

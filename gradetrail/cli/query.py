@@ -13,10 +13,13 @@ from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
 from gradetrail.cli.output import Format, say, show_rows, tell_damage, write, write_parquet
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from gradetrail.warehouse import Warehouse
 
 ViewArgument = Annotated[
-    str, typer.Argument(help="A view, yours included; `gradetrail sql 'show tables'` lists them.")
+    str | None,
+    typer.Argument(help="A view, yours included; `--help-views` lists them. [default: leaderboard]"),
 ]
 RunArgument = Annotated[
     str | None,
@@ -27,15 +30,25 @@ RunArgument = Annotated[
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
 TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of", help="Only runs begun by then: 2026-11-30 (that day included), or a time in UTC."
+    ),
+]
 
 
 def show(
-    view: ViewArgument = "leaderboard",
+    view: ViewArgument = None,
     run: RunArgument = None,
     warehouse: WarehouseOption = None,
     task: TaskOption = None,
+    as_of: AsOfOption = None,
     limit: LimitOption = None,
     print_sql: SqlOption = False,
+    help_views: Annotated[
+        bool, typer.Option("--help-views", help="Say what every view says, or every column of VIEW.")
+    ] = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
 ) -> None:
@@ -44,15 +57,21 @@ def show(
     from gradetrail.cli.board import print_board, screen_columns
 
     root = warehouse_folder(warehouse)
+    if help_views:
+        from gradetrail.cli.views import print_views
+
+        print_views(root, view, form, output)
+        return
+    view, moment = view or "leaderboard", parse_moment(as_of)
     if print_sql:
         write(f"{_definition(root, view)}\n", None)
         return
     if task is not None:
         _check_task(root, task)
     if view == "leaderboard" and run is None and form in (Format.table, Format.markdown) and limit is None:
-        print_board(root, None if task is None else [task], form, output)
+        print_board(root, None if task is None else [task], form, output, as_of=moment)
         return
-    with open_runs(root, run) as opened:
+    with open_runs(root, run, as_of=moment) as opened:
         opened.check_view(view)
         conditions: dict[str, Any] = {}
         if run is not None:
@@ -70,12 +89,13 @@ def show(
 def leaderboard(
     warehouse: WarehouseOption = None,
     task: TaskOption = None,
+    as_of: AsOfOption = None,
     print_sql: SqlOption = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
 ) -> None:
     """Print the leaderboard of every task: the same as `show`."""
-    show("leaderboard", None, warehouse, task, None, print_sql, form, output)
+    show("leaderboard", None, warehouse, task, as_of, None, print_sql, False, form, output)
 
 
 def diff(
@@ -127,25 +147,38 @@ def sql(
     param: Annotated[
         list[str] | None, typer.Option("--param", help="NAME=VALUE for `$NAME` in the query.")
     ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", help="NAME=RUN for `$NAME`: `--run a=latest~1` binds the run's whole id."),
+    ] = None,
     warehouse: WarehouseOption = None,
     form: FormatOption = Format.table,
     output: OutputOption = None,
 ) -> None:
-    """Ask anything of all history in SQL."""
+    """Ask anything of all history in SQL; `show --help-views` says what there is."""
     from gradetrail.errors import Fault, SelectionError
 
     if query in (None, "-"):
         if sys.stdin.isatty():
             raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
         query = sys.stdin.read()
-    params: dict[str, Any] = {}
-    for item in param or ():
+    params: dict[str, Any] = _named_values(param, "--param")
+    runs = _named_values(run, "--run")
+    with open_runs(warehouse_folder(warehouse), *runs.values()) as opened:
+        params |= {name: opened.run_id(value) for name, value in runs.items()}
+        _print(opened, str(query), params, form, output)
+
+
+def _named_values(items: list[str] | None, flag: str) -> dict[str, str]:
+    from gradetrail.errors import Fault, SelectionError
+
+    values = {}
+    for item in items or ():
         name, found, value = item.partition("=")
         if not found:
-            raise SelectionError(Fault(f"`{item}` is not NAME=VALUE", "--param"))
-        params[name] = value
-    with open_runs(warehouse_folder(warehouse)) as opened:
-        _print(opened, str(query), params, form, output)
+            raise SelectionError(Fault(f"`{item}` is not NAME=VALUE", flag))
+        values[name] = value
+    return values
 
 
 def warehouse_folder(warehouse: Path | None) -> Path:
@@ -179,12 +212,31 @@ def _check_columns(opened: Warehouse, view: str, wanted: Iterable[str]) -> None:
         raise SelectionError(*faults)
 
 
-def open_runs(root: Path, *runs: str | None) -> Warehouse:
+def parse_moment(text: str | None) -> datetime | None:
+    """Read a date, which means all of that day, or a time; UTC unless it says otherwise. SelectionError."""
+    from datetime import UTC, datetime, timedelta
+
+    from gradetrail.errors import Fault, SelectionError
+
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        fix = "write 2026-11-30 or 2026-11-30T08:30:00Z"
+        raise SelectionError(Fault(f"`{text}` is neither a date nor a time", "--as-of", fix=fix)) from None
+    if len(text.strip()) <= len("2026-11-30"):
+        moment += timedelta(days=1, seconds=-1)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def open_runs(root: Path, *runs: str | None, as_of: datetime | None = None) -> Warehouse:
     """Open a warehouse, with the bundles that are among the names of runs."""
     from gradetrail.store.bundle import is_bundle
     from gradetrail.warehouse import Warehouse
 
-    return Warehouse(root, bundles=[run for run in runs if run is not None and is_bundle(run)])
+    bundles = [run for run in runs if run is not None and is_bundle(run)]
+    return Warehouse(root, bundles=bundles, as_of=as_of)
 
 
 def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, output: Path | None) -> None:

@@ -19,6 +19,8 @@ from gradetrail.store.schema import TABLES, duckdb_schema
 from gradetrail.warehouse.user_objects import UserObject, create_all
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import duckdb
     import pyarrow as pa
 
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 STORED = frozenset(f"base/{table}" for table in TABLES)
 """Base views over Parquet; the others are small tables."""
 
-BOARDS = frozenset({"base/manifests", "base/run_models"})
-"""What tells which runs a leaderboard may show; it reads nothing itself, so it can come first."""
+BOARDS = frozenset({"macros/is_by_then", "base/manifests", "base/run_models"})
+"""What tells which runs a leaderboard may show; it reads nothing else, so it can come first."""
 
 
 class Catalog:
@@ -42,6 +44,7 @@ class Catalog:
         prices: Iterable[Price] = (),
         *,
         users: Iterable[UserObject] = (),
+        as_of: datetime | None = None,
         with_comments: bool = False,
         threads: int | None = None,
         memory_limit: str | None = None,
@@ -55,6 +58,8 @@ class Catalog:
         self._lock = threading.Lock()
         files = _define_files(self._con, live)
         sql.define_list(self._con, "running_run_ids", sorted(live.running))
+        # an id that no run has which began by then: ids begin with their second, in UTC
+        sql.define_text(self._con, "as_of_run", None if as_of is None else f"{as_of:%Y%m%dT%H%M%SZ}~")
         _fill(self._con, "manifests", live.manifests)
         _fill(self._con, "tasks", live.tasks)
         _fill(self._con, "scorers", live.scorers)

@@ -7,13 +7,13 @@ was looked up, and an unknown one is refused with the known ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from gradetrail.errors import Fault, SelectionError, did_you_mean
-from gradetrail.warehouse.selection import Manifest, select_run, successor
+from gradetrail.warehouse.selection import SHOWN, Manifest, by_age, select_run, successor
 
 _SCORER = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?\Z")
 
@@ -40,11 +40,13 @@ def sides(
     a: str | None,
     b: str | None,
     dimensions: Dimensions,
+    is_graded: Callable[[str, str], bool] = lambda _run_id, _scorer_id: True,
 ) -> dict[str, str | int | None]:
     """Give the parameters of the macros `diff` and `comparison`.
 
     Without runs, the newest is compared with the one before it, or with itself if a dimension has
-    two values; with one run, its successor, or itself. SelectionError names what is not known.
+    two values (of a scorer's definitions: the newest that both graded); with one run, its successor,
+    or itself. SelectionError names what is not known, and a run that a definition did not grade.
     """
     for flag, values in (
         ("--model", dimensions.models),
@@ -57,6 +59,19 @@ def sides(
     a_model, b_model = _names("model", _models(run_a), _models(run_b), dimensions.models)
     a_prompt, b_prompt = _names("prompt", _prompts(run_a), _prompts(run_b), dimensions.prompts)
     a_scorer, b_scorer = _scorers(dimensions.scorers)
+    a_version, a_id = _version(tasks, run_a["task"], *a_scorer)
+    b_version, b_id = _version(tasks, run_b["task"], *b_scorer)
+    if a is None and b is None and a_id and b_id:
+        of_task = [run for run in by_age(manifests) if run["task"] == run_a["task"]]
+        both = [run for run in of_task if all(is_graded(run["run_id"], by) for by in (a_id, b_id))]
+        run_a = run_b = both[-1] if both else run_a
+    faults = [
+        _ungraded(run, scorer, [m["run_id"] for m in by_age(manifests) if is_graded(m["run_id"], scorer_id)])
+        for run, scorer, scorer_id in ((run_a, a_scorer, a_id), (run_b, b_scorer, b_id))
+        if scorer_id and not is_graded(run["run_id"], scorer_id)
+    ]
+    if faults:
+        raise SelectionError(*faults)
     return {
         "a_run": run_a["run_id"],
         "b_run": run_b["run_id"],
@@ -66,16 +81,31 @@ def sides(
         "b_prompt": b_prompt,
         "a_scorer": a_scorer[0],
         "b_scorer": b_scorer[0],
-        "a_version": _version(tasks, run_a["task"], *a_scorer),
-        "b_version": _version(tasks, run_b["task"], *b_scorer),
+        "a_version": a_version,
+        "b_version": b_version,
     }
+
+
+def _ungraded(run: Manifest, scorer: Versioned, others: Sequence[str]) -> Fault:
+    """Say that a definition did not grade a run, and which runs it did, the newest last."""
+    name, back = scorer
+    definition = f"{name}~{back}" if back else str(name)
+    fix = f"it graded: {', '.join(reversed(others[-SHOWN:]))}" if others else "it graded no run"
+    if not back:
+        fix = f"grade the run: gradetrail score {run['run_id']}"
+    return Fault(f"`{run['run_id']}` is not graded by `{definition}`", "--scorer", fix=fix)
 
 
 def _runs(
     manifests: Sequence[Manifest], a: str | None, b: str | None, has_pair: bool
 ) -> tuple[Manifest, Manifest]:
     if a is None and b is None and not has_pair:
-        return select_run(manifests, "latest~1"), select_run(manifests, "latest")
+        newest = select_run(manifests, "latest")
+        if [run["task"] for run in manifests].count(newest["task"]) == 1:
+            fix = "run again after a change, or compare what one run holds: --model M,M2, --scorer S~1"
+            reason = f"task `{newest['task']}` has one run; a comparison has two sides"
+            raise SelectionError(Fault(reason, "diff", fix=fix))
+        return select_run(manifests, "latest~1"), newest
     first = select_run(manifests, a or b or "latest")
     if a is not None and b is not None:
         return first, select_run(manifests, b)
@@ -130,10 +160,10 @@ def _versioned(text: str) -> Versioned:
 
 def _version(
     tasks: Sequence[Mapping[str, Any]], task: str, scorer: str | None, back: int | None
-) -> int | None:
-    """Count back from the present definition of a scorer; version numbers as in the view `definitions`."""
+) -> tuple[int | None, str | None]:
+    """Count back from the present definition of a scorer; give its number in `definitions`, and its id."""
     if scorer is None:
-        return None
+        return None, None
     history = [t for t in sorted(tasks, key=lambda t: int(t["n"])) if t["task"] == task]
     used = [str(t["scorers"][scorer]) for t in history if scorer in t.get("scorers", {})]
     if not used:
@@ -142,7 +172,7 @@ def _version(
             Fault(f"task `{task}` has no scorer `{scorer}`", "--scorer", fix=did_you_mean(scorer, known))
         )
     if back is None:
-        return None
+        return None, None
     spans = [scorer_id for scorer_id, _ in groupby(used)]
     if back >= len(spans):
         if len(spans) == 1:
@@ -150,7 +180,7 @@ def _version(
             raise SelectionError(Fault(f"scorer `{scorer}` has 1 definition", "--scorer", fix=fix))
         fix = f"`{scorer}~{len(spans) - 1}` is the oldest"
         raise SelectionError(Fault(f"scorer `{scorer}` has {len(spans)} definitions", "--scorer", fix=fix))
-    return _numbered(used).index(spans[-1 - back]) + 1
+    return _numbered(used).index(spans[-1 - back]) + 1, spans[-1 - back]
 
 
 def _numbered(used: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
 from gradetrail.prices import models_in, price_file, prices_of
 from gradetrail.store import Live, Store
-from gradetrail.store.layout import FORMAT_FILE
+from gradetrail.store.layout import FORMAT_FILE, parse_scores
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.damage import may_be_damage, named_files
 from gradetrail.warehouse.gate import GATE, Limits
@@ -53,6 +54,7 @@ class Warehouse:
 
     Opening looks at file names and manifests; the connection is made at the first query. Each of
     `bundles` is a path, which then names the run that it holds; with bundles the folder may be missing.
+    `as_of` leaves runs out that began later.
     """
 
     def __init__(
@@ -60,11 +62,13 @@ class Warehouse:
         path: str | os.PathLike[str],
         *,
         bundles: Sequence[str | os.PathLike[str]] = (),
+        as_of: datetime | None = None,
         with_comments: bool = False,
         memory_limit: str | None = None,
     ) -> None:
         self.root = Path(path)
         self._memory_limit = memory_limit
+        self._as_of = as_of.astimezone(UTC) if as_of is not None else None
         self._named: dict[str, str] = {}
         self._bundled = self._unpacked(bundles)
         self._store = Store(self.root, create=False)
@@ -93,7 +97,8 @@ class Warehouse:
 
     def _look(self) -> Live:
         own = self._store.live()
-        self._own = own.manifests
+        until = None if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
+        self._own = [m for m in own.manifests if until is None or m["run_id"] < until]
         """What selectors choose from: runs of bundles are named by their paths alone."""
         if not self._bundled:
             return own
@@ -246,7 +251,13 @@ class Warehouse:
 
     def _sides(self, a: str | None, b: str | None, dimensions: Dimensions) -> dict[str, str | int | None]:
         a, b = (None if run is None else self.run_id(run) for run in (a, b))
-        return sides(self._live.manifests, self._live.tasks, a, b, dimensions)
+        files = [parse_scores(Path(file).name) for file in self._live.files.get("scores", ())]
+        graded = {(file.run_id, file.scorer12) for file in files if file is not None}
+
+        def is_graded(run_id: str, scorer_id: str) -> bool:
+            return None in files or (run_id, scorer_id[:12]) in graded
+
+        return sides(self._live.manifests, self._live.tasks, a, b, dimensions, is_graded)
 
     def run_id(self, selector: str, task: str | None = None) -> str:
         """Resolve a RUN selector; SelectionError lists the candidates. See `selection.select_run`."""
@@ -307,6 +318,7 @@ class Warehouse:
                     self._live,
                     prices_of(models, price_file(self.root)),
                     users=user_objects(self.root),
+                    as_of=self._as_of,
                     with_comments=self._with_comments,
                     memory_limit=self._memory_limit,
                 )

@@ -29,6 +29,7 @@ select
     stored.reasoning_tokens,
     stored.billed_usd
 from read_parquet(call_files(), schema = call_columns()) as stored
+where is_by_then(stored.run_id)
 union all
 select
     loose.call_id,
@@ -55,7 +56,8 @@ select
     loose.output_tokens,
     loose.reasoning_tokens,
     loose.billed_usd
-from loose_calls as loose;
+from loose_calls as loose
+where is_by_then(loose.run_id);
 
 comment on view calls is 'Attempts to get an answer, those that failed included.';
 comment on column calls.call_id is 'Identity of the attempt: run, key, turn and attempt.';

@@ -57,7 +57,8 @@ select
     coalesce(parsed.manifest.refresh, false) as is_refresh,
     parsed.manifest.host as host,
     parsed.manifest.pid as pid
-from parsed;
+from parsed
+where is_by_then(parsed.manifest.run_id);
 
 comment on table manifests is 'What each run was asked to do and with what: the manifests, typed.';
 comment on column manifests.run_id is 'Identity of the run: time, name and six hex digits.';

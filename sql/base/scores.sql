@@ -27,6 +27,7 @@ select
     stored.detail,
     stored.judge_response_ids
 from read_parquet(score_files(), schema = score_columns()) as stored
+where is_by_then(stored.run_id)
 union all
 select
     loose.run_id,
@@ -51,7 +52,8 @@ select
     loose.confidence_source,
     loose.detail,
     loose.judge_response_ids
-from loose_scores as loose;
+from loose_scores as loose
+where is_by_then(loose.run_id);
 
 comment on view scores is 'Grades as stored, by every definition that was ever used.';
 comment on column scores.run_id is 'Run whose trial was graded.';

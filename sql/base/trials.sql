@@ -38,6 +38,7 @@ select
     stored.confidence,
     stored.error_message
 from read_parquet(trial_files(), schema = trial_columns()) as stored
+where is_by_then(stored.run_id)
 union all
 select
     loose.run_id,
@@ -73,7 +74,8 @@ select
     loose.ended_at,
     loose.confidence,
     loose.error_message
-from loose_trials as loose;
+from loose_trials as loose
+where is_by_then(loose.run_id);
 
 comment on view trials is 'Planned answers with the state that each has now.';
 comment on column trials.run_id is 'Run that planned the trial.';

@@ -21,8 +21,9 @@ TASKS = [
 ]
 
 
-def of(a=None, b=None, runs=RUNS, **dimensions):
-    found = sides(runs, TASKS, a, b, Dimensions(**dimensions))
+def of(a=None, b=None, runs=RUNS, graded=None, **dimensions):
+    is_graded = (lambda *_: True) if graded is None else (lambda run, by: (run[-1], by) in graded)
+    found = sides(runs, TASKS, a, b, Dimensions(**dimensions), is_graded)
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -65,6 +66,27 @@ def test_a_scorer_is_compared_with_its_former_definition():
     assert (found["a_scorer"], found["b_scorer"]) == ("strict", "strict")
     assert (found["a_version"], found["b_version"]) == (2, 1)
     assert of(scorers=("strict~2", "strict"))["a_version"] == 1
+
+
+def test_definitions_are_compared_on_the_newest_run_that_both_graded():
+    graded = {("1", "A"), ("1", "B"), ("2", "A"), ("2", "B"), ("3", "A")}
+    assert tails(of(scorers=("strict~1",), graded=graded)) == "22"
+    assert tails(of("000001", scorers=("strict~1",), graded=graded)) == "11"
+
+
+def test_a_run_that_a_definition_did_not_grade_is_refused_with_those_it_did():
+    graded = {("1", "B"), ("2", "B"), ("2", "A")}
+    with pytest.raises(SelectionError, match=r"3` is not graded by `strict~1`\n.*it graded: .*-000002, "):
+        of("000003", "000002", scorers=("strict~1",), graded=graded)
+    with pytest.raises(SelectionError, match=r"1` is not graded by `strict`\n.*gradetrail score .*-000001"):
+        of("000001", scorers=("strict~1",), graded=graded)
+    with pytest.raises(SelectionError, match="it graded no run"):
+        of(scorers=("strict~1",), graded=set())
+
+
+def test_one_run_has_nothing_to_be_compared_with():
+    with pytest.raises(SelectionError, match=r"has one run; a comparison has two sides\n.*--scorer S~1"):
+        of(runs=RUNS[:1])
 
 
 def test_two_scorers_are_compared_as_the_run_has_them():

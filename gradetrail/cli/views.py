@@ -1,0 +1,86 @@
+"""`show --help-views`: what every view and table says, from the files and the catalog that make them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.cli.output import Format, say, show_rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+LAYERS = ("views", "base")
+"""Layers that are meant for users."""
+HEADER_LINES = 4
+"""What an object says, its grain, its units, its source."""
+
+
+def print_views(root: Path, name: str | None, form: Format, output: Path | None) -> None:
+    """Print all views and tables, the user's included, or the columns of one; needs no warehouse."""
+    if name is None:
+        show_rows(["view", "says", "one_row_per", "arguments"], list(_all(root)), form, output)
+    else:
+        show_rows(["column", "type", "says"], _columns(root, name), form, output)
+
+
+def _all(root: Path) -> Iterator[list[Any]]:
+    """Yield name, meaning, grain, and arguments (None if it takes none)."""
+    from gradetrail.warehouse.user_objects import user_objects
+
+    arguments = _arguments(_catalog())
+    for layer in LAYERS:
+        for stem in sql.names(layer):
+            meaning, grain = (line.removeprefix("--").strip() for line in _head(f"{layer}/{stem}"))
+            one = re.split(r"[;.](?: |$)", grain.removeprefix("One row per "))[0]
+            takes = ", ".join(arguments[stem]) if sql.is_macro(f"{layer}/{stem}") else None
+            yield [stem, meaning, one, takes]
+    for own in user_objects(root):
+        yield [own.name, own.summary or None, None, None]
+
+
+def _head(name: str, count: int = 2) -> list[str]:
+    return sql.text_of(name).splitlines()[:count]
+
+
+def _columns(root: Path, name: str) -> list[list[Any]]:
+    from gradetrail.errors import Fault, SelectionError, did_you_mean
+    from gradetrail.store.layout import FORMAT_FILE
+    from gradetrail.warehouse import Warehouse
+
+    known = {stem: f"{layer}/{stem}" for layer in LAYERS for stem in sql.names(layer)}
+    if name in known:
+        say("\n".join(line.removeprefix("--").strip() for line in _head(known[name], HEADER_LINES)))
+    if name in known and not sql.is_macro(known[name]):
+        return [
+            list(row) for row in sql.run_file(_catalog(), "commands/view_columns", {"name": name}).fetchall()
+        ]
+    if name in known:
+        con = _catalog()
+        nulls = ", ".join("null" for _ in _arguments(con)[name])
+        return [[row[0], row[1], None] for row in con.execute(f"describe from {name}({nulls})").fetchall()]
+    if (root / FORMAT_FILE).exists():
+        with Warehouse(root) as opened:
+            opened.check_view(name)
+            con = opened.connection()
+            return [
+                list(row) for row in sql.run_file(con, "commands/view_columns", {"name": name}).fetchall()
+            ]
+    raise SelectionError(Fault(f"no view `{name}`", "--help-views", fix=did_you_mean(name, known)))
+
+
+def _arguments(con: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    return dict(sql.run_file(con, "commands/macro_arguments").fetchall())
+
+
+def _catalog() -> duckdb.DuckDBPyConnection:
+    """Make every object over an empty warehouse, with comments."""
+    from gradetrail.store import Live
+    from gradetrail.store.schema import TABLES
+    from gradetrail.warehouse.catalog import open_catalog
+
+    empty = Live({name: [] for name in TABLES}, {}, [], [], [], [], set())
+    return open_catalog(empty, with_comments=True)
