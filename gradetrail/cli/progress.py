@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING
 from gradetrail.cli.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from gradetrail.generation.progress import Progress
+    from gradetrail.generation.progress import Mean, Progress
 
 LINE_EVERY_S = 10.0
+MOST_MEANS = 3
+"""Entrants that a line names."""
 
 
 def summary(progress: Progress) -> str:
     """Say in one line how far it is."""
     parts = [f"{progress.n_done:,}/{progress.n_requests:,} requests", f"{progress.n_hits:,} hits"]
+    if progress.means:
+        parts.append(_means(progress.means))
     if progress.errors:
         parts.append("errors " + ", ".join(f"{kind} {n:,}" for kind, n in sorted(progress.errors.items())))
     if progress.retries:
@@ -37,6 +41,22 @@ def summary(progress: Progress) -> str:
     if eta is not None and progress.n_done < progress.n_requests:
         parts.append(f"{_duration(eta)} left")
     return ", ".join(parts)
+
+
+def _means(means: Mapping[tuple[str, str], Mean]) -> str:
+    """Say how the entrants do so far; of many, only how many there are."""
+    n = sum(mean.n for mean in means.values())
+    if len(means) > MOST_MEANS:
+        low, high = (pick(mean.value for mean in means.values()) for pick in (min, max))
+        return f"means {low:.3f} to {high:.3f} of {len(means)} entrants, {n:,} answers"
+    if len(means) == 1:
+        (mean,) = means.values()
+        return f"mean {mean.value:.3f} of {n:,}"
+    has_prompts = len({prompt for _, prompt in means}) > 1
+    names = {pair: f"{pair[0]} / {pair[1]}" if has_prompts else pair[0] for pair in means}
+    return (
+        "mean " + ", ".join(f"{names[pair]} {mean.value:.3f}" for pair, mean in means.items()) + f" of {n:,}"
+    )
 
 
 def _duration(seconds: float) -> str:

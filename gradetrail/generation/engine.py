@@ -238,7 +238,11 @@ class Engine:
         if isinstance(outcome, Asked):
             response_id = calls[-1]["response_id"]
             response = response_row(self.run_id, work, turn, outcome.response, response_id, now)
-        await self._keep(response, calls, self._ended(work, turn, outcome, now))
+        ended = self._ended(work, turn, outcome, now)
+        await self._keep(response, calls, ended)
+        if ended and self.progress.answered is not None:
+            said = response or {"text": None, "tool_calls": None}
+            self.progress.answered(ended, said["text"], said["tool_calls"])
         if isinstance(outcome, Asked):
             self._pay(outcome.call)
         elif outcome is not None:

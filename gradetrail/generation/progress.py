@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
+
+Answered = Callable[[Sequence[Mapping[str, Any]], str | None, str | None], None]
+"""Told of trials that ended (columns of `trials`), with text and tool calls (JSON) of their answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean score so far."""
+
+    value: float
+    n: int
+    """Answers that it is of."""
 
 
 @dataclass(slots=True)
@@ -38,6 +51,10 @@ class Progress:
     started_at: float = field(default_factory=time.monotonic)
     observe: Callable[[Progress], None] | None = None
     """Called on the engine's thread about ten times a second."""
+    answered: Answered | None = None
+    """Called on the engine's thread whenever trials have ended; it must be quick."""
+    means: Mapping[tuple[str, str], Mean] = field(default_factory=dict)
+    """Mean score so far by (model, prompt), where that is known."""
 
     @property
     def elapsed_s(self) -> float:

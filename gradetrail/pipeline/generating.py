@@ -6,6 +6,7 @@ first write.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from gradetrail.generation.run import generate as generate_plan
 from gradetrail.pipeline.judging import check_judges, check_opponents, judge_models
 from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
+from gradetrail.pipeline.running_mean import running_mean
 from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.fit import ColumnWatch
@@ -191,7 +193,8 @@ def generate_many(
 ) -> list[Run]:
     """Make the calls that specs still owe, under one gate and one budget; all are validated first.
 
-    `is_judging` says that judges are asked afterwards, so that a ceiling must hold for them too.
+    `is_judging` says that the answers are graded afterwards: a ceiling must hold for judges too, and the
+    mean so far is told where it is cheap to know.
     """
     root = warehouse_root(warehouse)
     _check_tags(invocation.options.tags)
@@ -217,16 +220,18 @@ def generate_many(
             _tell(invocation.tell, plan, todo)
     runs: list[Run] = []
     for own, plan, scorers, todo in prepared:
-        done = generate_plan(
-            root,
-            plan,
-            scorers={d.name: d.scorer_id() for d in scorers},
-            options=own.options,
-            shared=shared,
-            progress=Progress(observe=invocation.observe),
-            # the answers of an earlier spec may serve a later one
-            todo=todo if len(prepared) == 1 else None,
-        )
+        progress = Progress(observe=invocation.observe)
+        with running_mean(progress, plan, scorers[0]) if is_judging else contextlib.nullcontext():
+            done = generate_plan(
+                root,
+                plan,
+                scorers={d.name: d.scorer_id() for d in scorers},
+                options=own.options,
+                shared=shared,
+                progress=progress,
+                # the answers of an earlier spec may serve a later one
+                todo=todo if len(prepared) == 1 else None,
+            )
         runs.append(_run(root, plan, done))
         if done.status == "interrupted":
             break
