@@ -15,9 +15,12 @@ from collections import deque
 SLOW_START_LIMIT = 8
 """Calls in flight at first, where the server is a vendor's: it doubles with each round of successes."""
 PROBE_AFTER_S = 10.0
-"""Time without a refusal after which one call more is tried than the server takes."""
-FEW_ROUNDS = 5
+"""Time without a refusal after which one call more is tried than the server takes; a tenth of it after as
+many rounds of successes as it has seconds."""
+FEW_ROUNDS = 2
 """A refusal after fewer rounds of successes than this tells that one call fewer should be in flight."""
+CHANCE_SHARE = 16
+"""Up to one of so many calls in flight may be refused by chance; more tell that the server is full."""
 MOST_PATIENCE_S = 160.0
 """That time doubles up to this while the one call more is refused."""
 
@@ -49,7 +52,9 @@ class Gate:
         self._n_taken = 0
         """Successes since the last refusal."""
         self._least = 1
-        """What the present storm may lower the limit to."""
+        """What the present storm may lower the limit to: a quarter of what it was."""
+        self._n_refused = 0
+        """Refusals of the present storm."""
         self._patience_s = PROBE_AFTER_S
         self._refused_at = self._backed_off_at = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -100,6 +105,11 @@ class Gate:
         """Let calls start again."""
         self._is_shut = False
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether what calls use decides when others may start."""
+        return self._tokens is not None
+
     def _wait_s(self) -> float:
         if not (self.paused_until or self._spacing_s or self._tokens):
             return 0.0
@@ -138,10 +148,11 @@ class Gate:
 
     def _lower(self, started: float) -> None:
         if started <= self._refused_at:
-            # more than one in a storm is no chance, and refusals come faster than answers: what is
-            # in flight when they are over, the server took
-            self._taken = max(self._least, min(self._taken, self.in_flight))
-            self.limit = min(self.limit, self._taken)
+            self._n_refused += 1
+            if self._n_refused > max(1, self._least * 4 // CHANCE_SHARE):
+                # refusals come faster than answers: what is in flight when they are over, the server took
+                self._taken = max(self._least, min(self._taken, self.in_flight))
+                self.limit = min(self.limit, self._taken)
             return
         if self._is_starting:
             self._is_starting, self._taken = False, self.limit
@@ -152,6 +163,7 @@ class Gate:
             if self._n_taken < FEW_ROUNDS * self._taken:
                 self._taken = max(1, self._taken - 1)
         self._refused_at = time.monotonic()
+        self._n_refused = 1
         self._n_taken = self._successes = 0
         self._least = max(1, self.limit // 4)
         self.limit = max(1, self.limit // 2)
@@ -163,14 +175,18 @@ class Gate:
             return
         self._successes += 1
         if not self._is_starting and self.limit >= self._taken:
-            is_patient = time.monotonic() - self._refused_at >= self._patience_s
-            if self._successes < self.limit or not is_patient:
+            if self._successes < self.limit or not self._is_patient():
                 return
             if self.limit > self._taken:
                 self._taken, self._patience_s = self.limit, PROBE_AFTER_S
         self.limit += 1
         self._successes = 0
         self._wake()
+
+    def _is_patient(self) -> bool:
+        waited_s = time.monotonic() - self._refused_at
+        is_proven = self._n_taken >= self._patience_s * self.limit
+        return waited_s >= (self._patience_s / 10 if is_proven else self._patience_s)
 
     def _wake(self) -> None:
         free = self.limit - self.in_flight

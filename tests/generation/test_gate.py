@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import random
+import statistics
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -156,6 +160,67 @@ def test_refusals_now_and_then_do_not_wear_the_limit_down(n_between: int, least:
         for _ in range(n_between):
             gate.succeed()
     assert gate.limit >= least
+
+
+class Server:
+    """Calls in virtual time: refused at once by chance, or where more than `room` are in flight."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, chance: float, room: int, latency_s: float) -> None:
+        self.now = 1.0
+        self.chance, self.room, self.latency_s = chance, room, latency_s
+        self.limits: list[int] = []
+        self.n_refused = self._n_answering = 0
+        self._random = random.Random(1)
+        self._calls: list[tuple[float, float, bool]] = []
+        monkeypatch.setattr("gradetrail.generation.gate.time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def work(self, gate: Gate, n: int) -> None:
+        """End n calls, with as many in flight as the gate allows."""
+        for _ in range(n):
+            while len(self._calls) < gate.limit and (self.now >= gate.paused_until or not self._calls):
+                self._start(gate)
+            ended, started, is_refused = heapq.heappop(self._calls)
+            self.now, gate.in_flight = max(self.now, ended), len(self._calls)
+            self._n_answering -= not is_refused
+            if is_refused:
+                self.n_refused += 1
+                wait = self._random.uniform(0, 0.5)
+                gate.back_off(started, wait, is_stated=False, is_too_much=True)
+            else:
+                gate.succeed()
+            self.limits.append(gate.limit)
+
+    def _start(self, gate: Gate) -> None:
+        self.now = max(self.now, gate.paused_until) + 1e-9
+        is_refused = self._n_answering >= self.room or self._random.random() < self.chance
+        self._n_answering += not is_refused
+        takes_s = 0.01 if is_refused else self.latency_s * self._random.uniform(0.7, 1.3)
+        heapq.heappush(self._calls, (self.now + takes_s, self.now, is_refused))
+
+
+@pytest.mark.parametrize("latency_s", [0.02, 1.0])
+@pytest.mark.parametrize(("chance", "least"), [(0.0005, 60), (0.0035, 50), (0.0055, 40), (0.01, 22)])
+def test_a_server_that_refuses_by_chance_is_still_asked_many_things_at_once(
+    monkeypatch: pytest.MonkeyPatch, latency_s: float, chance: float, least: int
+) -> None:
+    gate, server = Gate(64), Server(monkeypatch, chance, 10**9, latency_s)
+    server.work(gate, 20_000)
+    assert statistics.mean(server.limits) >= least
+
+
+@pytest.mark.parametrize("latency_s", [0.02, 1.0])
+@pytest.mark.parametrize("room", [62, 50, 32, 10])
+def test_a_server_that_is_full_gets_what_it_takes_and_refuses_ever_more_rarely(
+    monkeypatch: pytest.MonkeyPatch, latency_s: float, room: int
+) -> None:
+    gate, server = Gate(64), Server(monkeypatch, 0.0, room, latency_s)
+    server.work(gate, 2_000)
+    server.limits.clear()
+    before = server.n_refused
+    server.work(gate, 20_000)
+    assert room - 1 <= statistics.mean(server.limits) <= room + 1
+    minutes = 20_000 / room * latency_s / 60
+    assert server.n_refused - before <= 10 + minutes
 
 
 def test_a_gate_that_is_shut_sends_everybody_away_whatever_they_wait_for() -> None:
