@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
@@ -80,6 +79,8 @@ def gate(
     found = [dict(zip(names, row, strict=True)) for row in rows]
     limits.check_names((row["task"], row["scorer"], row["metric"]) for row in found)
     verdict = str(found[0]["gate"]) if found else "unusable"
+    if params["a_run"] == params["b_run"]:
+        say(f"note: both sides are {params['a_run']}: nothing changed since")
     printed = PRINTERS[form](verdict, params["a_run"], params["b_run"], found)
     write(printed, output)
     _end(verdict, found, strict=strict)
@@ -183,6 +184,8 @@ def _json(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
 
 def _junit(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
     """Write one test case for each row; what could not be judged is an error, undecided is skipped."""
+    import xml.etree.ElementTree as ET
+
     kinds = {"fail": "failure", "not comparable": "error", "errors": "error", "undecided": "skipped"}
     kinds |= dict.fromkeys(("added", "removed", "not gated"), "skipped")
     found = [kinds.get(row["verdict"], "") for row in rows]

@@ -58,20 +58,27 @@ def import_bundle(root: Path, path: Path) -> Brought:
             _check_answers(file, path)
         store = Store(root)
         n_trials, task = pq.read_metadata(trials).num_rows, str(manifest["task"])
-        own = store.live()
-        if any(m["run_id"] == bundle.run_id for m in own.manifests):
-            return Brought(bundle.run_id, task, False, n_trials, 0)
-        with Known(own) as known:
-            n_answers = _bring_paid(store, known, live)
-            files = [file for file in live.files["samples"] if not known.has_samples(Path(file).stem)]
-        files += [*live.files["trials"], *live.files["scores"]]
-        for whole in map(Path, files):
-            store.storage.create(f"{whole.parent.name}/{whole.name}", _copying(whole))
-        for scorer in live.scorers:
-            store.publish_scorer(scorer["scorer_id"], scorer)
-        _bring_tasks(store, own.tasks, live.tasks)
-        store.write_manifest(bundle.run_id, manifest)
-        return Brought(bundle.run_id, task, True, n_trials, n_answers)
+        # two imports that share answers must not both find them missing
+        with store.planning("import"):
+            n_answers = _bring(store, live, manifest)
+        return Brought(bundle.run_id, task, n_answers is not None, n_trials, n_answers or 0)
+
+
+def _bring(store: Store, live: Live, manifest: Record) -> int | None:
+    """Write what is missing; give the number of new answers, None if the run is there already."""
+    own = store.live()
+    if any(m["run_id"] == manifest["run_id"] for m in own.manifests):
+        return None
+    with Known(own) as known:
+        n_answers = _bring_paid(store, known, live)
+        files = [file for file in live.files["samples"] if not known.has_samples(Path(file).stem)]
+    for file in map(Path, [*files, *live.files["trials"], *live.files["scores"]]):
+        store.storage.create(f"{file.parent.name}/{file.name}", _copying(file))
+    for scorer in live.scorers:
+        store.publish_scorer(scorer["scorer_id"], scorer)
+    _bring_tasks(store, own.tasks, live.tasks)
+    store.write_manifest(str(manifest["run_id"]), manifest)
+    return n_answers
 
 
 def _bring_paid(store: Store, known: Known, live: Live) -> int:

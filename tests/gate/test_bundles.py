@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import stat
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +20,12 @@ import pytest
 from gradetrail.errors import StoreError
 from gradetrail.store.bundle import unpack
 from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.bundles import write_bundle
 from gradetrail.warehouse.importing import import_bundle
 from tests.cli.command import gradetrail, tree
 from tests.gate.workshop import Workshop
+from tests.sql.given import live_of
+from tests.warehouse.conftest import GIVEN, NEW, OLD, stored
 
 FACTS = (
     "from graded order by all",
@@ -110,6 +116,51 @@ def test_an_import_happens_once_and_the_run_lives_on(shop: Workshop, bundle: Pat
     assert (done.code, "40 hits" in done.err or "0/0 requests" in done.err) == (0, True), done.err
     assert gradetrail("score", "sums@main", "--warehouse", "other").err.startswith("graded 0 answers")
     assert shop.ids("other") == shop.ids()
+
+
+def test_an_import_that_was_cut_short_is_completed_by_the_next(shop: Workshop, bundle: Path) -> None:
+    expected = facts(Warehouse("warehouse"))
+    for gone in ("runs", "scores", "trials"):
+        shutil.rmtree("other", ignore_errors=True)
+        assert gradetrail("import", "main.bundle", "--warehouse", "other").code == 0
+        for folder in dict.fromkeys(("runs", gone)):
+            for file in (shop.folder / "other" / folder).iterdir():
+                file.unlink()
+        assert gradetrail("import", "main.bundle", "--warehouse", "other").code == 0
+        assert facts(Warehouse("other")) == expected, gone
+
+
+def test_imports_at_once_bring_every_answer_once(shop: Workshop, bundle: Path) -> None:
+    shop.run("--new", "--tag", "hits")
+    assert gradetrail("export", "sums@hits", "--bundle", "hits.bundle").code == 0
+    command = [sys.executable, "-m", "gradetrail", "import", "--warehouse", "other"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    racing = [
+        subprocess.Popen([*command, name], env=env, stderr=subprocess.PIPE, text=True)
+        for name in ("main.bundle", "hits.bundle", "main.bundle")
+    ]
+    for process in racing:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert facts(Warehouse("other")) == facts(Warehouse("warehouse"))
+
+
+def test_a_bundle_holds_the_answers_of_judges_whoever_paid_for_them(tmp_path: Path) -> None:
+    judged = {**GIVEN, "scores": [], "responses": [
+        {"run_id": NEW, "response_id": "verdict", "request_key": "k", "text": "right"},
+        {"run_id": NEW, "response_id": "nobody's", "request_key": "k", "text": "unused"},
+    ]}  # fmt: skip
+    grade = {"run_id": OLD, "model": "x", "sample_id": "a", "scorer": "judge", "scorer_id": "s3" * 32}
+    judged["scores"] = [{**grade, "score": 1.0, "judge_response_ids": ["verdict"]}]
+    judged["tasks"] = [{"task": "t", "n": 1, "scorers": {"strict": "s2" * 32, "judge": "s3" * 32}}]
+    root = stored(tmp_path / "warehouse", live_of(judged))
+    with Warehouse(root) as warehouse:
+        write_bundle(warehouse, OLD, tmp_path / "old.bundle")
+    with Warehouse("nowhere", bundles=[tmp_path / "old.bundle"]) as opened:
+        query = "select response_id, text from responses where run_id <> $run"
+        assert opened.rows(query, {"run": OLD})[1] == [("verdict", "right")]
+        assert opened.manifests()[0]["run_id"] == OLD
+        assert opened.rows("select count(*) from runs")[1] == [(1,)]
 
 
 def test_a_task_keeps_its_present_scorers(shop: Workshop, bundle: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.gate import GATE, Limit, Limits
@@ -241,3 +245,29 @@ def test_two_models_are_one_entrant_if_both_sides_name_them() -> None:
     (row,) = judged({"grades": grades}, a_model="old", b_model="new")
     assert (row["verdict"], row["model"], row["b_model"]) == ("not comparable", "old", "new")
     assert row["reason"] == "other samples: 1 of 9 are on one side only"
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30),
+    limit=st.sampled_from([0.0, 0.02, 0.1, 0.5]),
+    relative=st.booleans(),
+)
+@settings(max_examples=25)
+def test_a_verdict_is_what_counting_by_hand_says(
+    pairs: list[tuple[int, int]], limit: float, relative: bool
+) -> None:
+    """An independent count: whole numbers, fractions and binomial coefficients."""
+    n, worse = len(pairs), sum(a > b for a, b in pairs)
+    better, base = sum(a < b for a, b in pairs), sum(a for a, _ in pairs)
+    drop_of = Fraction(worse - better, base if relative and base else n)
+    exceeded = worse > better and ((relative and base == 0) or drop_of > Fraction(str(limit)))
+    discordant = worse + better
+    tail = sum(comb(discordant, k) for k in range(max(worse, better), discordant + 1))
+    p = min(Fraction(1), Fraction(2 * tail, 2**discordant))
+    expected = "pass" if not exceeded else "fail" if p <= Fraction(1, 20) and worse > better else "undecided"
+    samples = [f"s{k}" for k in range(n)]
+    base_side = dict(zip(samples, (a for a, _ in pairs), strict=True))
+    new_side = dict(zip(samples, (b for _, b in pairs), strict=True))
+    (row,) = judged({"grades": sides(base_side, new_side)}, drop(limit, relative=relative))
+    assert (row["verdict"], row["n_worse"], row["n_better"]) == (expected, worse, better)
+    assert row["p"] == (pytest.approx(float(p)) if discordant else None)
