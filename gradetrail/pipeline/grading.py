@@ -5,6 +5,7 @@ Invariant: grades of older definitions stay.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,8 @@ from gradetrail.errors import Fault, SelectionError
 from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate_many
 from gradetrail.pipeline.judging import JudgeCalls, ask_judges
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
-from gradetrail.scoring.planner import Graded, publish_task, score_run
+from gradetrail.scoring.planner import MEMORY_LIMIT, Graded, publish_task, score_run
+from gradetrail.scoring.program_runner import program_runner
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
@@ -65,17 +67,27 @@ def score(
     force: bool = False,
     allow_unsafe_code: bool = False,
     offline: bool = False,
+    executor: str | None = None,
 ) -> list[Graded]:
     """Grade stored answers: of every run of a spec's task, or of one run (`latest`, run_id, prefix).
 
     Calls no model but judges, for what they were never asked; `offline` leaves that `pending`. Grades of
     older definitions stay and can be queried in `grades`. Code that models wrote runs in a sandbox;
-    `allow_unsafe_code` lets it run without one where none can be made.
+    `allow_unsafe_code` lets it run without one where none can be made, and `executor` says where: `local`,
+    `ray`, or None as the spec's `run` block.
     """
     root = warehouse_root(warehouse)
     spec, run_ids = to_score(root, target)
     judges = None if offline else JudgeCalls([spec])
-    return score_runs(root, spec, run_ids, force=force, allow_unsafe_code=allow_unsafe_code, judges=judges)
+    return score_runs(
+        root,
+        spec,
+        run_ids,
+        force=force,
+        allow_unsafe_code=allow_unsafe_code,
+        executor=executor,
+        judges=judges,
+    )
 
 
 def score_all(
@@ -84,6 +96,7 @@ def score_all(
     force: bool = False,
     allow_unsafe_code: bool = False,
     offline: bool = False,
+    executor: str | None = None,
 ) -> list[Graded]:
     """Grade every run of every task by the task's present definitions."""
     root = warehouse_root(warehouse)
@@ -93,7 +106,13 @@ def score_all(
         graded
         for spec, runs in work
         for graded in score_runs(
-            root, spec, runs, force=force, allow_unsafe_code=allow_unsafe_code, judges=judges
+            root,
+            spec,
+            runs,
+            force=force,
+            allow_unsafe_code=allow_unsafe_code,
+            executor=executor,
+            judges=judges,
         )
     ]
 
@@ -114,12 +133,17 @@ def score_runs(
     *,
     force: bool = False,
     allow_unsafe_code: bool = False,
+    executor: str | None = None,
     judges: JudgeCalls | None = None,
 ) -> list[Graded]:
     """Make a spec's scorers current and grade what these runs have not graded by them.
 
-    `judges` are asked what they were never asked; without them that stays `pending`.
+    `judges` are asked what they were never asked; without them that stays `pending`. Programs that models
+    wrote run where `executor` says; None is the spec's own.
     """
+    runner = program_runner(
+        executor or spec.run.executor, allow_unsafe=allow_unsafe_code, workers=spec.run.workers
+    )
     scorers = checked_definitions(spec)
     if judges is not None:
         # first, so that a judge that cannot be asked changes nothing
@@ -128,11 +152,9 @@ def score_runs(
     store = Store(root)
     publish_task(store, spec, scorers)
     graded: list[Graded] = []
-    with Warehouse(root) as warehouse:
+    with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse, contextlib.closing(runner):
         for run_id in run_ids:
-            graded += score_run(
-                warehouse, store, spec, run_id, scorers, force=force, allow_unsafe_code=allow_unsafe_code
-            )
+            graded += score_run(warehouse, store, spec, run_id, scorers, force=force, runner=runner)
     return graded
 
 

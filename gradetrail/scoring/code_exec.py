@@ -10,11 +10,11 @@ import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gradetrail.scorer_spec import CodeExec
-from gradetrail.scoring.sandbox import Job, Limits, Outcome, Sandbox, run_many
+from gradetrail.scoring.sandbox import Job, Limits, Outcome
 
 CODE_MARK = "\x02response_code\x03"
 """What `{{ response_code }}` renders to; the code takes its place."""
@@ -52,12 +52,9 @@ class CodeGrade:
 
 
 def run_code(
-    options: CodeExec, rows: Sequence[CodeRow], *, sandbox: Sandbox, workers: int | None = None
+    options: CodeExec, rows: Sequence[CodeRow], run: Callable[[Iterable[Job]], Iterator[Outcome]]
 ) -> list[CodeGrade]:
-    """Grade answers in the order given; GradetrailError if the sandbox itself breaks.
-
-    `workers` None is one for each core.
-    """
+    """Grade answers in the order given; `run` gives one outcome for each job, in order."""
     limits = Limits(wall_s=options.timeout_s, cpu_s=options.timeout_s, memory_mb=options.memory_mb)
     grades: list[CodeGrade] = []
     places: dict[Job, list[int]] = {}
@@ -70,7 +67,7 @@ def run_code(
             places.setdefault(job, []).append(len(grades))
             grade = CodeGrade(row.row, None, "scored", code, "")
         grades.append(grade)
-    for where, outcome in zip(places.values(), run_many(sandbox, places, workers), strict=True):
+    for where, outcome in zip(places.values(), run(places), strict=True):
         for place in where:
             grades[place] = _graded(grades[place], outcome)
     return grades

@@ -19,6 +19,7 @@ from gradetrail.scoring.chain import NOTHING, find_letters, find_numbers
 from gradetrail.scoring.definition import Definition, flag_bits
 from gradetrail.scoring.normalize import SQL_STEPS, normalized, steps_of
 from gradetrail.scoring.numbers import Number, compared, find_number, is_within
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.programs import compare_programs
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.regex_search import Search, find_by_regex, search_one, search_templated
@@ -33,12 +34,9 @@ NOT_BLANK = f"[^{SPACE}]"
 
 
 def compare(
-    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
+    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, runner: ProgramRunner
 ) -> bool:
-    """Make `judged` from `haystack`, and say whether the scorer has further metrics, in `measure`.
-
-    `allow_unsafe` runs programs even where no sandbox can be made.
-    """
+    """Make `judged` from `haystack`, and say whether the scorer has further metrics, in `measure`."""
     scorer = definition.scorer
     if isinstance(scorer, Sql | Python):
         return compare_rows(con, definition)
@@ -47,7 +45,7 @@ def compare(
         compare_by_rule(con, rule, takes_target=scorer.takes_target)
         return rule.metrics is not None
     if isinstance(scorer, CodeExec):
-        compare_programs(con, scorer, allow_unsafe=allow_unsafe)
+        compare_programs(con, scorer, runner)
     elif isinstance(scorer, Equality | Includes):
         _compare_texts(con, scorer)
     elif isinstance(scorer, Numeric):

@@ -17,6 +17,7 @@ from gradetrail.scoring.confidence import add_confidence
 from gradetrail.scoring.definition import Definition, columns, definitions
 from gradetrail.scoring.definition_check import check
 from gradetrail.scoring.labels import make_labels
+from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.tables import load_macros
 
@@ -26,19 +27,21 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "check", "columns", "definitions", "grade"]
 
 
-def grade(con: duckdb.DuckDBPyConnection, definition: Definition, *, allow_unsafe_code: bool = False) -> None:
+def grade(
+    con: duckdb.DuckDBPyConnection, definition: Definition, runner: ProgramRunner = LocalRunner()
+) -> None:
     """Grade the relation `answer` and make the temporary table `grade`.
 
     `answer` has row (unique), entrant, sample_id, epoch, text, stop_reason, status, error_type, targets,
     choices, pattern, switch, confidence, token_nll, token_count. `grade` has row, metric, score, is_pass,
     outcome, extracted, extracted_by, confidence, confidence_source, detail. Programs that a model wrote are
-    run in a sandbox; GradetrailError where none can be made, unless `allow_unsafe_code`.
+    run by `runner`; GradetrailError where it can make no sandbox.
     """
     load_macros(con)
     sql.run_file(con, "scoring/no_grade")
     try:
         with RegexProcess() as process:
-            _grade(con, definition, process, allow_unsafe=allow_unsafe_code)
+            _grade(con, definition, process, runner)
             add_confidence(con, definition.confidence, process)
         sql.run_file(con, "scoring/cut_long_texts")
     finally:
@@ -46,20 +49,20 @@ def grade(con: duckdb.DuckDBPyConnection, definition: Definition, *, allow_unsaf
 
 
 def _grade(
-    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
+    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, runner: ProgramRunner
 ) -> None:
     if isinstance(definition.scorer, Combine):
         combine(con, definition)
         return
     if not isinstance(definition.scorer, Switch):
         sql.run_file(con, "scoring/subject")
-        _grade_subject(con, definition, process, allow_unsafe=allow_unsafe)
+        _grade_subject(con, definition, process, runner)
         return
     cases = definition.cases()
     for key, case in cases.items():
         sql.run_file(con, "scoring/set_case", {"value": key})
         sql.run_file(con, "scoring/subject_of_case")
-        _grade_subject(con, case, process, allow_unsafe=allow_unsafe)
+        _grade_subject(con, case, process, runner)
     sql.run_file(con, "scoring/set_cases", {"value": list(cases)})
     sql.run_file(con, "scoring/subject_without_case")
     sql.run_file(con, "scoring/no_notes")
@@ -68,7 +71,7 @@ def _grade(
 
 
 def _grade_subject(
-    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, *, allow_unsafe: bool
+    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, runner: ProgramRunner
 ) -> None:
     """Grade the answers in `subject` and add them to `grade`."""
     scorer = definition.scorer
@@ -87,7 +90,7 @@ def _grade_subject(
         sql.run_file(con, f"scoring/{name}")
     else:
         sql.run_file(con, "scoring/haystack")
-    has_measures = compare(con, definition, process, allow_unsafe=allow_unsafe)
+    has_measures = compare(con, definition, process, runner)
     if definition.extract:
         sql.run_file(con, "scoring/noted_pieces")
     sql.run_file(con, "scoring/grade_judged", params)

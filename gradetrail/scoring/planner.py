@@ -6,8 +6,8 @@ model; grades of older definitions stay.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition, columns, grade
 from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
 from gradetrail.scoring.opponents import make_opponents
+from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
 from gradetrail.scoring.provisions import parts_state, provide
 from gradetrail.spec import Spec
 from gradetrail.store import Store
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
 GRADING_KEYS = ("target", "extract", "confidence", "scorers", "unanswered", "choices")
 """Blocks of a spec that decide grades: kept with the task, so that a run can be graded without its file."""
 FAULTS_SHOWN = 10
+PART_TRIALS = 100_000
+"""Trials that are graded at a time."""
+MEMORY_LIMIT = "300MB"
+"""What DuckDB may hold meanwhile; the rest of its work is on disk."""
+REPEATED = (
+    "run_id", "task", "scorer", "scorer_id", "metric", "model", "model_id", "prompt", "outcome",
+    "extracted_by", "confidence_source",
+)  # fmt: skip
+"""Columns of scores with few values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +95,18 @@ class RunGrader:
     """Grades the answers of one run with any number of scorers."""
 
     def __init__(
-        self, warehouse: Warehouse, spec: Spec, run_id: str, *, allow_unsafe_code: bool = False
+        self,
+        warehouse: Warehouse,
+        spec: Spec,
+        run_id: str,
+        *,
+        runner: ProgramRunner = LocalRunner(),
+        copies_programs: bool = True,
+        part: int = 0,
+        n_parts: int = 1,
     ) -> None:
-        self.allow_unsafe_code = allow_unsafe_code
+        """Read the answers, or one of so many parts; a part has all trials of a sample or none."""
+        self._runner, self._copies_programs = runner, copies_programs
         self.con: duckdb.DuckDBPyConnection = warehouse.connection("macros", "base", "graded")
         self.spec, self.run_id = spec, run_id
         self._warehouse = warehouse
@@ -95,7 +114,9 @@ class RunGrader:
         self._samples: list[tuple[str, str | None, str]] | None = None
         self._rendered: dict[str, pa.Table] = {}
         sql.run(self.con, "drop table if exists trial_answer")
-        answers = sql.arrow_file(self.con, "scoring/answers", {"run_id": run_id})
+        answers = sql.arrow_file(
+            self.con, "scoring/answers", {"run_id": run_id, "part": part, "n_parts": n_parts}
+        )
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
         self._graded: dict[str, pa.Table] = {}
@@ -114,8 +135,15 @@ class RunGrader:
         if isinstance(definition.scorer, Judge):
             self.n_open = grade_by_judge(self._docket(definition))
         else:
-            provide(self.con, self.run_id, definition, asked=self._asked(), graded=self._graded)
-            grade(self.con, definition, allow_unsafe_code=self.allow_unsafe_code)
+            provide(
+                self.con,
+                self.run_id,
+                definition,
+                asked=self._asked(),
+                graded=self._graded,
+                copies_programs=self._copies_programs,
+            )
+            grade(self.con, definition, self._runner)
         sql.run_file(self.con, "scoring/judge_sources")
         params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
         scores = sql.arrow_file(self.con, "scoring/score_rows", params)
@@ -236,37 +264,94 @@ def score_run(
     definitions: Sequence[Definition],
     *,
     force: bool = False,
-    allow_unsafe_code: bool = False,
+    runner: ProgramRunner = LocalRunner(),
 ) -> list[Graded]:
-    """Grade what is not graded yet by these definitions; publishes one file a scorer."""
+    """Grade what is not graded yet by these definitions; publishes one file a scorer.
+
+    `force` grades again what is graded, and runs every program again.
+    """
     missing = ungraded(warehouse, run_id, definitions, force=force)
     done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
-    if missing:
-        grader = RunGrader(warehouse, spec, run_id, allow_unsafe_code=allow_unsafe_code)
-        published: dict[str, int] = {}
+    wanted: dict[str, Definition] = {}
+    for definition in parts_first(definitions):
+        if definition in missing or any(part.scorer_id() in wanted for part in definition.parts):
+            wanted[definition.scorer_id()] = definition
+    published: dict[str, int] = {}
+    fresh = _grades(warehouse, spec, run_id, list(wanted.values()), runner=runner, copies_programs=not force)
+    with contextlib.closing(fresh):
+        for definition, scores, n_open in fresh:
+            state = grading_state(warehouse, run_id, definition, published)
+            metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(n_open)}
+            number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
+            published[definition.scorer_id()] = number
+            counts = _by_outcome(scores)
+            done[definition.name] = Graded(
+                run_id, definition.name, definition.scorer_id(), sum(counts.values()), counts
+            )
+    return [done[definition.name] for definition in definitions]
+
+
+def _grades(
+    warehouse: Warehouse,
+    spec: Spec,
+    run_id: str,
+    wanted: Sequence[Definition],
+    *,
+    runner: ProgramRunner,
+    copies_programs: bool,
+) -> Generator[tuple[Definition, pa.Table, int], None, None]:
+    """Yield the scores by each definition, and how many of its ballots are open.
+
+    Answers of a large run are read in parts, so that no more of them are in memory at a time.
+    """
+    import pyarrow as pa
+
+    if not wanted:
+        return
+    con = warehouse.connection("macros", "base", "graded")
+    n_trials = sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
+    n_parts = max(1, -(-n_trials // PART_TRIALS))
+    found: dict[str, list[tuple[pa.Table, int]]] = {}
+    for part in range(n_parts):
+        grader = RunGrader(
+            warehouse,
+            spec,
+            run_id,
+            runner=runner,
+            copies_programs=copies_programs,
+            part=part,
+            n_parts=n_parts,
+        )
         try:
-            for definition in parts_first(definitions):
-                is_stale = any(part.scorer_id() in published for part in definition.parts)
-                if definition not in missing and not is_stale:
-                    continue
+            for definition in wanted:
                 scores = grader.scores(definition)
-                state = grading_state(warehouse, run_id, definition, published)
-                metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(grader.n_open)}
-                number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
-                published[definition.scorer_id()] = number
-                counts = _by_outcome(scores)
-                done[definition.name] = Graded(
-                    run_id, definition.name, definition.scorer_id(), sum(counts.values()), counts
-                )
+                if n_parts == 1:
+                    yield definition, scores, grader.n_open
+                else:
+                    found.setdefault(definition.name, []).append((_encoded(scores), grader.n_open))
         finally:
             grader.close()
-    return [done[definition.name] for definition in definitions]
+    for definition in wanted if found else ():
+        graded = found.pop(definition.name)
+        yield definition, pa.concat_tables([rows for rows, _ in graded]), sum(n for _, n in graded)
+
+
+def _encoded(scores: pa.Table) -> pa.Table:
+    """Hold text that repeats as dictionaries."""
+    for number, name in enumerate(scores.column_names):
+        if name in REPEATED:
+            scores = scores.set_column(number, name, scores.column(name).dictionary_encode())
+    return scores
 
 
 def _by_outcome(scores: pa.Table) -> dict[str, int]:
     """Count answers, each once whatever the number of metrics."""
-    pairs = zip(scores.column("metric").to_pylist(), scores.column("outcome").to_pylist(), strict=True)
-    return dict(Counter(str(outcome) for metric, outcome in pairs if metric == "score"))
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_counted: Any = pc.equal(scores.column("metric").cast(pa.string()), pa.scalar("score"))
+    found: Any = pc.value_counts(scores.column("outcome").filter(is_counted))
+    return {str(each["values"]): int(each["counts"]) for each in found.to_pylist()}
 
 
 def trials_version(warehouse: Warehouse, run_id: str) -> str | None:

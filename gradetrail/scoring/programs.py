@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gradetrail import sql
 from gradetrail.scorer_spec import CodeExec
 from gradetrail.scoring.code_exec import CODE_MARK, CodeGrade, CodeRow, run_code
-from gradetrail.scoring.sandbox import find_sandbox
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.tables import Verdicts, batches
 
 if TYPE_CHECKING:
@@ -52,15 +52,19 @@ def _checks_template(checks: tuple[str, ...]) -> str:
     return "".join(parts) + "{{ (" + " + ".join(names) + ") | tojson }}"
 
 
-def compare_programs(con: duckdb.DuckDBPyConnection, scorer: CodeExec, *, allow_unsafe: bool) -> None:
-    """Make `judged` from `haystack`: run each answer's code and count the checks that hold."""
-    sandbox = find_sandbox(allow_unsafe)
+def compare_programs(con: duckdb.DuckDBPyConnection, scorer: CodeExec, runner: ProgramRunner) -> None:
+    """Make `judged` from `haystack`: run each answer's code and count the checks that hold.
+
+    What the table `program_before` has is copied, and not run again.
+    """
+    sql.run_file(con, "scoring/no_programs_before")
     sql.run_file(con, "scoring/todo_programs")
     sql.run_file(con, "scoring/no_verdict")
+    sql.run_file(con, "scoring/verdicts_before")
     for batch in batches(con, "todo_program_texts"):
         rows = [_code_row(scorer, *answer) for answer in batch]
         verdicts = Verdicts()
-        for grade in run_code(scorer, rows, sandbox=sandbox):
+        for grade in run_code(scorer, rows, run=runner.run):
             _add(verdicts, grade)
         verdicts.write(con)
     sql.run_file(con, "scoring/noted_verdicts")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
+from gradetrail.scorer_spec import CodeExec
 from gradetrail.scoring.definition import Definition
 from gradetrail.scoring.frames import reads_rows, register_samples
 from gradetrail.warehouse import Warehouse
@@ -28,11 +29,15 @@ def provide(
     *,
     asked: Iterable[tuple[str, str | None, str]],
     graded: Mapping[str, pa.Table],
+    copies_programs: bool = True,
 ) -> None:
     """Make the relations that a scorer reads; `graded` are scores that are not stored yet, by scorer_id.
 
-    `asked` are (sample_id, choice_order, JSON text of the row).
+    `asked` are (sample_id, choice_order, JSON text of the row). `copies_programs` takes what came of a
+    program from any run in which the same answer to the same sample was graded by the same definition.
     """
+    if copies_programs and isinstance(definition.scorer, CodeExec):
+        sql.run_file(con, "scoring/programs_before", {"scorer_id": definition.scorer_id()})
     if reads_rows(definition):
         details = sql.arrow_file(con, "scoring/answer_details", {"run_id": run_id})
         con.register("answer_detail", details)

@@ -1,5 +1,5 @@
 -- Every trial of one run with the answer that it used and the row that it asked about.
--- One row per trial of the run $run_id; `row` numbers them in the order of the trial's key.
+-- One row per trial of the run $run_id, or of part $part of $n_parts of its samples (from 0); `row` numbers them in the order of the trial's key.
 -- NULL text means that there is no answer; content is NULL if the dataset's rows are lost.
 -- Source: the stored tables trials, responses and samples, joined on their keys.
 select
@@ -33,6 +33,7 @@ left join responses
     and trials.response_id = responses.response_id
 where
     trials.run_id = $run_id
+    and hash(trials.sample_id) % $n_parts = $part
     and (
         responses.run_id is null
         or responses.run_id in (

@@ -16,6 +16,7 @@ drop table if exists temp.percent_number;
 drop table if exists temp.pattern;
 drop table if exists temp.searched;
 drop table if exists temp.patterned;
+drop table if exists temp.program_before;
 drop table if exists temp.label;
 drop table if exists temp.measure;
 drop table if exists temp.expected;

@@ -1,6 +1,7 @@
 """Which part of an answer is code, and what grade an answer that is code gets."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from gradetrail.errors import GradetrailError
 from gradetrail.scorer_spec import CodeExec
 from gradetrail.scoring.code_exec import CODE_MARK, CodeGrade, CodeRow, extract_code, run_code
-from gradetrail.scoring.sandbox import Job, Outcome, Sandbox
+from gradetrail.scoring.sandbox import Job, Outcome, Sandbox, run_many
 from gradetrail.scoring.sandbox.walls import Bubblewrap
 
 CASES = [
@@ -23,7 +24,7 @@ CHECK = ("assert f() == 1",)
 
 def grade(sandbox: Sandbox, text: str, *checks: str, **options: float) -> CodeGrade:
     scorer = CodeExec.model_validate({"checks": "{{ tests }}", **options})
-    (only,) = run_code(scorer, [CodeRow(7, text, checks=checks)], sandbox=sandbox, workers=1)
+    (only,) = run_code(scorer, [CodeRow(7, text, checks=checks)], partial(run_many, sandbox, workers=1))
     assert only.row == 7
     return only
 
@@ -152,7 +153,7 @@ def test_the_code_takes_its_place_in_the_program(sandbox: Sandbox) -> None:
     program = f"def f():\n{CODE_MARK}\nassert f() == 1"
     texts = ["    return 1", "    return 2", "```python\n    return 1\n```"]
     rows = [CodeRow(row, text, program) for row, text in enumerate(texts)]
-    assert [one.score for one in run_code(options, rows, sandbox=sandbox)] == [1.0, 0.0, 1.0]
+    assert [one.score for one in run_code(options, rows, partial(run_many, sandbox))] == [1.0, 0.0, 1.0]
 
 
 def test_scripts_are_judged_by_what_they_print(sandbox: Sandbox) -> None:
@@ -162,7 +163,7 @@ def test_scripts_are_judged_by_what_they_print(sandbox: Sandbox) -> None:
         CodeRow(1, "print(int(input()) * 3)", stdin="4\n", expect_stdout="8"),
         CodeRow(2, "print(8)", expect_stdout="8"),
     ]
-    assert [one.score for one in run_code(options, rows, sandbox=sandbox)] == [1.0, 0.0, 1.0]
+    assert [one.score for one in run_code(options, rows, partial(run_many, sandbox))] == [1.0, 0.0, 1.0]
 
 
 class Counting(Sandbox):
@@ -187,7 +188,7 @@ def test_equal_answers_to_equal_tasks_are_run_once(counting: Counting) -> None:
         CodeRow(row, text, checks=CHECK)
         for row, text in enumerate([ONE, two, f"```python\n{ONE}```", ONE, "no code"])
     ]
-    grades = run_code(CodeExec(checks="{{ tests }}"), rows, sandbox=counting)
+    grades = run_code(CodeExec(checks="{{ tests }}"), rows, partial(run_many, counting))
     assert [one.row for one in grades] == [0, 1, 2, 3, 4]
     assert [one.score for one in grades] == [1.0, 0.0, 1.0, 1.0, None]
     assert len(counting.jobs) == 2
