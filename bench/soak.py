@@ -73,16 +73,24 @@ KINDS: dict[str, Reply] = {
 """Faults that a later attempt can mend, by name."""
 
 
+@dataclass
+class Tally:
+    """What the server did in one run."""
+
+    whole: Counter[str] = field(default_factory=Counter)
+    """Questions that were to be answered whole, and how often."""
+    faults: Counter[str] = field(default_factory=Counter)
+    """Faults by name."""
+
+
 class Server:
     """Answers, or makes a share of the requests suffer a fault; counts both."""
 
     def __init__(self, seed: int) -> None:
         self.share = 0.0
-        self.whole: Counter[str] = Counter()
-        """Questions that were to be answered whole, and how often."""
+        self.tally = Tally()
         self.asked: Counter[str] = Counter()
         """All questions that were asked since `begin`, faults included."""
-        self.faults: Counter[str] = Counter()
         self.n_whole = 0
         self._random = random.Random(seed)
         self._turn = 0
@@ -95,16 +103,15 @@ class Server:
         if self._random.random() < self.share:
             name = list(KINDS)[self._turn % len(KINDS)]
             self._turn += 1
-            self.faults[name] += 1
+            self.tally.faults[name] += 1
             return KINDS[name]
-        self.whole[question] += 1
+        self.tally.whole[question] += 1
         self.n_whole += 1
         return None
 
     def begin(self, share: float) -> None:
         """Start a run with none asked yet."""
-        self.share, self.n_whole = share, 0
-        self.whole, self.faults = Counter(), Counter()
+        self.share, self.n_whole, self.tally = share, 0, Tally()
 
 
 @dataclass
@@ -221,13 +228,13 @@ class Soak:
         ends = []
         stored: Counter[str] = Counter()
         for number, (kind, moment) in enumerate(zip(kinds, moments, strict=True), start=1):
-            before = self.server.whole.copy()
+            before = self.server.tally.whole.copy()
             act = self.kill if kind == "kill -9" else self.fill
             code, err = self.run("disturbed", f"until {kind} {number}", partial(act, moment))
             (self.folder / "ballast").unlink(missing_ok=True)
             now = stored_questions(self.folder / "disturbed")
             again = self.server.asked.keys() & stored.keys()
-            in_flight = Counter((self.server.whole - before).keys()) - now
+            in_flight = Counter((self.server.tally.whole - before).keys()) - now
             ends.append(Disturbance(kind, code, err, len(now), in_flight, len(again)))
             stored = now
         code, err = self.run("disturbed", "to the end", lambda _: None)
@@ -279,24 +286,24 @@ class Fact:
 
 def facts(
     calls: int,
-    server: Server,
+    tally: Tally,
     ends: list[Disturbance],
     truths: tuple[dict[str, Counter[str]], dict[str, Counter[str]]],
 ) -> list[Fact]:
     """Judge the disturbed run; `truths` are those of the undisturbed run and of the disturbed one."""
     expected, found = truths
     in_flight = sum(end.in_flight.total() for end in ends)
-    twice = server.whole.total() - len(server.whole)
-    n_faults, n_requests = server.faults.total(), server.faults.total() + server.whole.total()
+    twice = tally.whole.total() - len(tally.whole)
+    n_faults, n_requests = tally.faults.total(), tally.faults.total() + tally.whole.total()
     at_most = max(end.in_flight.total() for end in ends)
     by_kill = [end for end in ends if end.kind == "kill -9"]
     by_disk = [end for end in ends if end.kind == "full disk"]
     done = json.dumps(["soak", "complete", calls, calls, 0, 0])
     return [
-        Fact("every question was answered", len(server.whole) == calls, f"{len(server.whole):,}"),
+        Fact("every question was answered", len(tally.whole) == calls, f"{len(tally.whole):,}"),
         Fact(
-            "requests suffered a fault, of every kind", set(server.faults) == set(KINDS),
-            f"{n_faults:,} of {n_requests:,} ({n_faults / n_requests:.1%}), {len(server.faults)} kinds",
+            "requests suffered a fault, of every kind", set(tally.faults) == set(KINDS),
+            f"{n_faults:,} of {n_requests:,} ({n_faults / n_requests:.1%}), {len(tally.faults)} kinds",
         ),
         Fact(
             "kill -9 ended the process", all(end.code == -signal.SIGKILL for end in by_kill),
@@ -355,7 +362,7 @@ def soaked(folder: Path, calls: int, seed: int, kills: int) -> bool:
             print(f"the undisturbed run ended with {code}:\n{err}", file=sys.stderr)
             return False
         ends = soak.disturbed(kills)
-    judged = facts(calls, soak.server, ends, (soak.truth("undisturbed"), soak.truth("disturbed")))
+    judged = facts(calls, soak.server.tally, ends, (soak.truth("undisturbed"), soak.truth("disturbed")))
     print(report(soak, judged))
     if not all(fact.holds for fact in judged):
         for end in ends:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from measure import Cost, median  # noqa: E402 - the folder above comes first
 from run import OTHER_PATTERN, Bench, conditions, publish  # noqa: E402
-from tools import N_RUNS, DeepEval, Inspect, LmEval, NotInstalledError, Place, Promptfoo, Work  # noqa: E402
+from tools import N_RUNS, DeepEval, Inspect, LmEval, NotInstalledError, Place, Promptfoo, Work, pinned  # noqa: E402
 
 MARKS = ("<!-- make bench-peers: begin -->", "<!-- make bench-peers: end -->")
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -107,14 +107,20 @@ def peers(place: Place, bench: Bench) -> dict[str, Callable[[], Iterable[Work]]]
     }
 
 
-NAMES = {
-    "lm-eval": "lm-eval 0.4.13",
-    "promptfoo": "promptfoo 0.121.20",
-    "deepeval": "deepeval 4.3.1",
-    "inspect": "inspect-ai 0.3.285",
-    "inspect-tuned": "inspect-ai 0.3.285",
+TOOLS = {
+    "lm-eval": ("lm-eval", "lm_eval", ""),
+    "promptfoo": ("promptfoo", "promptfoo", ""),
+    "deepeval": ("deepeval", "deepeval", ""),
+    "inspect-tuned": ("inspect-ai", "inspect_ai", ", tuned"),
+    "inspect": ("inspect-ai", "inspect_ai", ""),
 }
-"""What the table calls the tools; the versions are those of the files that install them."""
+"""Folder, package and variant of each tool."""
+
+
+def label(peer: str) -> str:
+    """Name a tool with the version that is installed, as the table shows it."""
+    folder, package, variant = TOOLS[peer]
+    return f"{folder} {pinned(folder, package)}{variant}"
 
 
 def free_port() -> int:
@@ -125,8 +131,9 @@ def free_port() -> int:
 
 
 def short(error: BaseException) -> str:
-    """Give the last line of a failure."""
-    return str(error).strip().splitlines()[-1].replace("|", "\\|")[:200]
+    """Give the last line of a failure that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__).replace("|", "\\|")[:200]
 
 
 class Table:
@@ -176,14 +183,14 @@ class Table:
 def main() -> None:
     """Measure, print the table, write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peers", default="", help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("--peers", default="", help=f"some of {', '.join(TOOLS)}")
     parser.add_argument("--only", default="", help="rows, such as b,d")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the samples")
     parser.add_argument("--repeats", type=int, default=1, help="measurements of each tool; medians are shown")
     args = parser.parse_args()
     wanted, only = set(args.peers.split(",")) - {""}, set(args.only.split(",")) - {""}
-    if wanted - NAMES.keys():
-        parser.error(f"unknown: {', '.join(sorted(wanted - NAMES.keys()))}; known: {', '.join(NAMES)}")
+    if wanted - TOOLS.keys():
+        parser.error(f"unknown: {', '.join(sorted(wanted - TOOLS.keys()))}; known: {', '.join(TOOLS)}")
     n_few, n_many = (max(1, round(n * args.scale)) for n in (500, 10_000))
     table = Table(only)
     with tempfile.TemporaryDirectory(prefix="gradetrail-peers-") as name:
@@ -196,9 +203,9 @@ def main() -> None:
             if wanted and peer not in wanted:
                 continue
             try:
-                table.measure(NAMES[peer], works(), args.repeats)
+                table.measure(label(peer), works(), args.repeats)
             except NotInstalledError as error:
-                table.remarks.append(f"{NAMES[peer]} could not be installed: {short(error)}")
+                table.remarks.append(f"{label(peer)} could not be installed: {short(error)}")
                 print(table.remarks[-1], file=sys.stderr)
     work = "\n".join(f"- **{row}**: {what}" for row, what in rows(n_few, n_many).items())
     text = f"{work}\n\n{table.text()}\n\n{conditions(REPEATS)} The other tools: {args.repeats} each."

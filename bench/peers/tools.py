@@ -69,6 +69,15 @@ class Place:
         return made
 
 
+def pinned(tool: str, package: str) -> str:
+    """Give the version of a package that a tool's folder asks for."""
+    node = HERE / tool / "package.json"
+    if node.exists():
+        return str(json.loads(node.read_text())["dependencies"][package])
+    pins = dict(line.split("==") for line in (HERE / tool / "requirements.txt").read_text().split())
+    return pins[package]
+
+
 def install_python(place: Place, tool: str) -> Path:
     """Install a tool into a virtual environment of its own, unless it is there; give its `bin`."""
     venv, wanted = place.installed / tool, (HERE / tool / "requirements.txt").read_text()
