@@ -110,7 +110,9 @@ def _ten_tasks(root: Path, done: Run, form: Format) -> None:
 
 
 def init(
-    template: Annotated[str, typer.Argument(help="Which spec to start from: qa, math or choice.")] = "qa",
+    template: Annotated[
+        str, typer.Argument(help="Which spec to start from: qa, math, choice or judge.")
+    ] = "qa",
     folder: Annotated[Path, typer.Option("--folder", help="Where to put it.")] = Path(),
 ) -> None:
     """Write a spec that runs as it is, with a small dataset, on a built-in mock model."""

@@ -1,4 +1,4 @@
-"""Three models without a model: `rule_based`, `noisy` and `biased`.
+"""Models without a model: `rule_based`, `noisy` and `biased`, and `judge`, which grades.
 
 Invariant: an answer depends on the last user message and `seed` alone, never on order or time.
 `rule_based` answers by rules and is usually right; `noisy` gives the same answer or nonsense, by a
@@ -14,12 +14,13 @@ from hashlib import sha256
 from gradetrail.errors import Fault, ProviderError, did_you_mean
 from gradetrail.providers.forms import plain_text
 from gradetrail.providers.mock_arithmetic import arithmetic
+from gradetrail.providers.mock_judge import verdict
 from gradetrail.providers.mock_rules import answer, options_of, question_of, vocabulary
 from gradetrail.providers.response import Response, Usage, with_repaired_text
 from gradetrail.request import Request
 from gradetrail.spec import Model
 
-MODELS = ("biased", "noisy", "rule_based")
+MODELS = ("biased", "judge", "noisy", "rule_based")
 SALT = "noisy 225"
 """Chosen so that with seed 0 the ten tasks of the demo come out with three right."""
 RIGHT_SHARE = 0.3
@@ -75,7 +76,13 @@ def biased(prompt: str, seed: int) -> Said:  # noqa: ARG001
     return Said("B", 0.4, 2, 3.25) if result is None else Said(result, 0.9, 4, 2.0)
 
 
-_ANSWER = {"biased": biased, "noisy": noisy, "rule_based": rule_based}
+def judge(prompt: str, seed: int) -> Said:  # noqa: ARG001
+    """Judge an answer by its reference."""
+    text = verdict(prompt)
+    return Said(text, 0.9, len(text.split()), 0.5)
+
+
+_ANSWER = {"biased": biased, "judge": judge, "noisy": noisy, "rule_based": rule_based}
 
 
 def faults(model: Model, where: str, place: str) -> Iterator[Fault]:

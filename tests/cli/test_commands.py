@@ -29,14 +29,18 @@ def test_a_template_runs_as_it_is(tmp_path: Path, template: str, monkeypatch: py
     done = gradetrail(*command)
     assert done.code == 0, done.err
     assert done.out.startswith(f"{template}: ")
-    assert {path.name for path in (tmp_path / "mine").iterdir()} == {f"{template}.yaml", f"{template}.jsonl"}
+    shipped = {path.name for path in (SHIPPED / template).iterdir()}
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == shipped
+    assert shipped >= {f"{template}.yaml", f"{template}.jsonl"}
 
 
-def test_the_templates_are_qa_math_and_choice_and_nothing_is_overwritten(
+def test_the_templates_are_named_and_nothing_is_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert sorted(path.name for path in SHIPPED.iterdir() if path.is_dir()) == ["choice", "math", "qa"]
+    assert sorted(path.name for path in SHIPPED.iterdir() if path.is_dir()) == [
+        "choice", "judge", "math", "qa",
+    ]  # fmt: skip
     assert gradetrail("init").code == 0
     Path("qa.yaml").write_text("mine")
     before = tree(tmp_path)
