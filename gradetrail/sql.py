@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -84,7 +84,11 @@ def connect(*, threads: int | None = None, memory_limit: str | None = None) -> d
 def _scratch() -> str:
     import tempfile
 
-    return os.path.join(tempfile.gettempdir(), f"gradetrail-{os.getuid()}")
+    folder = os.path.join(tempfile.gettempdir(), f"gradetrail-{os.getuid()}")
+    # DuckDB makes the last folder of a path only; without it a query that needs the disk fails
+    with suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
 
 
 _COMMENT = re.compile(r"^comment on ", re.MULTILINE)

@@ -118,7 +118,8 @@ def load_samples(spec: Spec, selection: Selection = Selection(), frame: object |
     ids = _sample_ids(spec, rows, findings)
     findings.check()
     identity = dataset_id(ids, rows.hashes)
-    index = pa.table({"sample_id": ids, "sample_hash": rows.hashes})
+    # in one piece, so that trials can refer to it as a dictionary
+    index = pa.table({"sample_id": ids, "sample_hash": rows.hashes}).combine_chunks()
     keeps = _conditions(spec, selection, sources, rows, findings)
     if selection.seed is not None and selection.sample is None:
         findings.warn("--seed has no effect without --sample")

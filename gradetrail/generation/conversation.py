@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.dataset import parse_row
+from gradetrail.generation.trials import BATCH_ROWS, rows_of
 from gradetrail.generation.work import Turn
 from gradetrail.request import KeyMaker, Request, canonical_messages
 
@@ -22,13 +24,16 @@ if TYPE_CHECKING:
     from gradetrail.generation.plan import Plan
 
 
+SCRIPT_COLUMNS = ("entrant", "sample", "sample_id", "sample_hash", "epoch", "request_key")
+"""What `Scripts` reads of a trial."""
+
+
 class Scripts:
     """Makes the turns of a plan's trials."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._makers = [KeyMaker(entrant.shape, entrant.prompt) for entrant in plan.entrants]
-        self._content = plan.samples.selected.column("content")
 
     def canonical(self, row: Mapping[str, Any]) -> bytes:
         """Give the hashed canonical request of a trial without messages."""
@@ -40,7 +45,7 @@ class Scripts:
         plan, maker = self.plan, self._makers[row["entrant"]]
         entrant, epoch = plan.entrants[row["entrant"]], row["epoch"]
         sample_id, sample_hash = row["sample_id"], row["sample_hash"]
-        sample = parse_row(str(self._content[row["sample"]].as_py()))
+        sample = parse_row(plan.samples.content(row["sample"]))
         rendered = plan.renderer.render(entrant.prompt, sample, sample_id, epoch, entrant.system)
         single_key = None if rendered.follow_ups else row["request_key"]
 
@@ -74,8 +79,8 @@ def scripted(plan: Plan) -> set[str]:
     return {name for name, prompt in plan.spec.prompts.items() if len(prompt.turns) > 1}
 
 
-def known_turns(con: duckdb.DuckDBPyConnection, plan: Plan, not_before: object) -> Known:
-    """Follow every scripted conversation of a plan through the stored answers, turn by turn."""
+def known_turns(con: duckdb.DuckDBPyConnection, plan: Plan, trials: pa.Table, not_before: object) -> Known:
+    """Follow every scripted conversation of some trials through the stored answers, turn by turn."""
     known = Known()
     names = scripted(plan)
     if not names:
@@ -83,21 +88,25 @@ def known_turns(con: duckdb.DuckDBPyConnection, plan: Plan, not_before: object) 
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    numbers = [number for number, entrant in enumerate(plan.entrants) if entrant.prompt in names]
+    rows = rows_of(trials.filter(pc.field("entrant").isin(numbers)), SCRIPT_COLUMNS)
     scripts = Scripts(plan)
-    rows = plan.trials.filter(pc.field("prompt").isin(sorted(names))).to_pylist()
-    open_turns = {row["request_key"]: scripts.turns(row) for row in rows}
-    while open_turns:
-        asked = {script: turn(known.answers.setdefault(script, [])) for script, turn in open_turns.items()}
-        known.last_keys.update({s: turn.request.key for s, turn in asked.items() if turn.is_last})
-        asked = {script: turn for script, turn in asked.items() if not turn.is_last}
-        keys = pa.table({"request_key": pa.array([t.request.key for t in asked.values()], pa.string())})
-        con.register("planned_turn", keys)
-        found = dict(sql.run_file(con, "generation/stored_texts", {"not_before": not_before}).fetchall())
-        con.unregister("planned_turn")
-        for script, turn in asked.items():
-            if turn.request.key in found:
-                known.answers[script].append(found[turn.request.key])
-        open_turns = {s: open_turns[s] for s, turn in asked.items() if turn.request.key in found}
+    while batch := list(islice(rows, BATCH_ROWS)):
+        open_turns = {row["request_key"]: scripts.turns(row) for row in batch}
+        while open_turns:
+            asked = {
+                script: turn(known.answers.setdefault(script, [])) for script, turn in open_turns.items()
+            }
+            known.last_keys.update({s: turn.request.key for s, turn in asked.items() if turn.is_last})
+            asked = {script: turn for script, turn in asked.items() if not turn.is_last}
+            keys = pa.table({"request_key": pa.array([t.request.key for t in asked.values()], pa.string())})
+            con.register("planned_turn", keys)
+            found = dict(sql.run_file(con, "generation/stored_texts", {"not_before": not_before}).fetchall())
+            con.unregister("planned_turn")
+            for script, turn in asked.items():
+                if turn.request.key in found:
+                    known.answers[script].append(found[turn.request.key])
+            open_turns = {s: open_turns[s] for s, turn in asked.items() if turn.request.key in found}
     return known
 
 

@@ -50,8 +50,9 @@ def plan_differences(manifest: Mapping[str, Any], plan: Plan) -> Iterator[str]:
 def trial_differences(
     con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any], plan: Plan
 ) -> Iterator[str]:
-    """Compare the trials of a run with those of a plan; `planned` and `present` are registered."""
-    rows = sql.run_file(con, "generation/plan_differences", {"dataset_id": manifest["dataset_id"]}).fetchall()
+    """Compare the trials of a run with those of a plan, which is registered as `owed_plan` reads it."""
+    params = {"run_id": manifest["run_id"], "dataset_id": manifest["dataset_id"]}
+    rows = sql.run_file(con, "generation/plan_differences", params).fetchall()
     old_models = {record["model"]: record for record in manifest["models"]}
     new_models = {record["model"]: record for record in model_records(plan.entrants)}
     for kind, group in groupby(rows, key=lambda row: row[0]):
@@ -75,8 +76,8 @@ def trial_differences(
 def _row_of(plan: Plan, sample_id: str) -> dict[str, Any]:
     import pyarrow.compute as pc
 
-    rows = plan.samples.selected.filter(pc.field("sample_id") == sample_id)
-    return parse_row(str(rows.column("content")[0].as_py()))
+    number = pc.index(plan.samples.chosen.column("sample_id"), sample_id).as_py()
+    return parse_row(plan.samples.content(number))
 
 
 def _changed(old: Any, new: Any, above: str = "") -> Iterator[str]:

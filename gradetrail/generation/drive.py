@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.generation.conversation import Scripts
 from gradetrail.generation.engine import Ending, Engine
-from gradetrail.generation.outstanding import Outstanding, with_status
-from gradetrail.generation.plan import PLANNED, Plan
+from gradetrail.generation.outstanding import Outstanding
+from gradetrail.generation.plan import Plan
+from gradetrail.generation.trials import PLANNED, rows_of
 from gradetrail.generation.work import Work
 from gradetrail.providers import Provider, open_provider
 from gradetrail.request import CallShape
@@ -96,26 +97,33 @@ class Providers:
 
 def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]:
     """Yield the requests to make in plan order, rendered as they are needed."""
+    sharing = _sharing(todo)
+    scripts = Scripts(plan)
+    for row in rows_of(todo.requests, [*PLANNED, "entrant", "sample"]):
+        entrant, key = plan.entrants[row["entrant"]], row["request_key"]
+        others = todo.asked.take(sharing[key]) if key in sharing else todo.asked.slice(0, 0)
+        yield Work(
+            provider=providers.of(entrant.model, entrant.shape),
+            trials=[_planned(row), *map(_planned, rows_of(others, PLANNED))],
+            canonical=scripts.canonical(row),
+            turn=scripts.turns(row),
+            answers=list(todo.turn_answers.get(key, ())),
+            keep_raw=bool(plan.spec.option(entrant.model, "keep_raw")),
+            keep_logprobs=bool(entrant.shape.params.get("logprobs")),
+        )
+
+
+def _sharing(todo: Outstanding) -> dict[str, list[int]]:
+    """Give the rows of `todo.asked` that wait for the request of another, by request_key."""
     import pyarrow.compute as pc
 
-    columns = [*PLANNED, "entrant", "sample", "is_first_of_key"]
-    pending = with_status(todo.trials, "pending").select(columns)
-    sharing: dict[str, list[dict[str, Any]]] = {}
-    for row in pending.filter(~pc.field("is_first_of_key")).to_pylist():
-        sharing.setdefault(row["request_key"], []).append(_planned(row))
-    scripts = Scripts(plan)
-    for batch in pending.filter(pc.field("is_first_of_key")).to_batches(max_chunksize=500):
-        for row in batch.to_pylist():
-            entrant = plan.entrants[row["entrant"]]
-            yield Work(
-                provider=providers.of(entrant.model, entrant.shape),
-                trials=[_planned(row), *sharing.get(row["request_key"], ())],
-                canonical=scripts.canonical(row),
-                turn=scripts.turns(row),
-                answers=list(todo.turn_answers.get(row["request_key"], ())),
-                keep_raw=bool(plan.spec.option(entrant.model, "keep_raw")),
-                keep_logprobs=bool(entrant.shape.params.get("logprobs")),
-            )
+    rows: dict[str, list[int]] = {}
+    if todo.n_requests < todo.asked.num_rows:
+        waiting: Any = pc.indices_nonzero(pc.invert(todo.asked.column("is_first_of_key")))
+        keys = todo.asked.column("request_key").take(waiting)
+        for number, key in zip(waiting.to_pylist(), keys.to_pylist(), strict=True):
+            rows.setdefault(str(key), []).append(int(number))
+    return rows
 
 
 def _planned(row: Mapping[str, Any]) -> dict[str, Any]:

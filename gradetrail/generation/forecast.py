@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gradetrail import sql
-from gradetrail.generation.conversation import Scripts
-from gradetrail.generation.outstanding import Outstanding, with_status
+from gradetrail.generation.conversation import SCRIPT_COLUMNS, Scripts
+from gradetrail.generation.outstanding import Outstanding
 from gradetrail.generation.plan import Plan
+from gradetrail.generation.trials import rows_of
 from gradetrail.prices import Price, price_on
 from gradetrail.warehouse import Warehouse
 
@@ -73,32 +74,38 @@ def _of_model(
     import pyarrow.compute as pc
 
     shape = next(entrant.shape for entrant in plan.entrants if entrant.model.display == name)
-    pending = with_status(todo.trials, "pending").filter(pc.field("model") == name)
-    asked = pending.filter(pc.field("is_first_of_key"))
-    n_trials = plan.trials.filter(pc.field("model") == name).num_rows
+    numbers = [number for number, entrant in enumerate(plan.entrants) if entrant.model.display == name]
+    n_trials, n_pending = (
+        table.select(["entrant"]).filter(pc.field("entrant").isin(numbers)).num_rows
+        for table in (plan.trials, todo.asked)
+    )
+    columns = ["entrant", "request_key", "input_bytes"]
+    asked = todo.requests.select(columns).filter(pc.field("entrant").isin(numbers))
     past = history.get((shape.provider, shape.model))
+    calls = _calls(plan, todo, asked)
+    fills_cache = False
     if past is None:
-        tokens_in, tokens_out = _from_text(asked, shape.params.get("max_tokens"))
+        tokens_in, tokens_out = _from_text(asked, calls, shape.params.get("max_tokens"))
         basis = "text and max_tokens"
     else:
-        n, *moments = past
-        tokens_in, tokens_out = (_from_history(asked.num_rows, n, *moments[k : k + 2]) for k in (0, 2))
+        n, *moments, fills_cache = past
+        tokens_in, tokens_out = (_from_history(calls, n, *moments[k : k + 2]) for k in (0, 2))
         basis = f"history of {n:,} calls"
     price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
     return Estimate(
         model=name,
         n_trials=n_trials,
-        n_hits=n_trials - pending.num_rows,
+        n_hits=n_trials - n_pending,
         n_requests=asked.num_rows,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cost_usd=None if price is None else _cost(price, tokens_in, tokens_out),
+        cost_usd=None if price is None else _cost(price, tokens_in, tokens_out, fills_cache=fills_cache),
         basis=basis,
     )
 
 
 def _history(root: Path, plan: Plan) -> dict[tuple[str, str], Any]:
-    """Give (n, input mean, deviation, output mean, deviation) by (provider, model)."""
+    """Give (n, input mean, deviation, output mean, deviation, fills a cache) by (provider, model)."""
     if not (root / "gradetrail.json").exists():
         return {}
     import pyarrow as pa
@@ -115,45 +122,78 @@ def _history(root: Path, plan: Plan) -> dict[tuple[str, str], Any]:
     return {(provider, model): rest for provider, model, *rest in rows}
 
 
-def _from_history(n_requests: int, n: int, mean: float, deviation: float | None) -> Range:
-    # the sum of n_requests draws, around a mean that is itself known from n draws only
-    spread = mean if deviation is None else deviation
-    margin = DEVIATIONS * spread * math.sqrt(n_requests + n_requests**2 / n)
-    return Range(max(0.0, n_requests * mean - margin), n_requests * mean + margin)
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """How many calls some requests are, where a scripted conversation takes one for each turn."""
+
+    fewest: int
+    """If conversations have all turns but their last in common."""
+    most: int
+    most_bytes: int
+    """Of all questions that the calls hold, those of earlier turns again in each later one."""
+    n_earlier: int
+    """Answers to earlier turns that the calls hold."""
 
 
-def _from_text(asked: pa.Table, max_tokens: int | None) -> tuple[Range, Range]:
+def _calls(plan: Plan, todo: Outstanding, asked: pa.Table) -> _Calls:
     import pyarrow.compute as pc
 
-    n_bytes = int(pc.sum(asked.column("input_bytes")).as_py() or 0)
-    low, high = (n_bytes / size for size in BYTES_PER_TOKEN)
-    return Range(low, high), Range(0.0, None if max_tokens is None else float(max_tokens * asked.num_rows))
+    most = most_bytes = n_earlier = 0
+    for number, entrant in enumerate(plan.entrants):
+        total = max(1, len(plan.spec.prompts[entrant.prompt].turns))
+        rows = asked.filter(pc.field("entrant") == number)
+        if total == 1:
+            most += rows.num_rows
+            most_bytes += int(pc.sum(rows.column("input_bytes")).as_py() or 0)
+            continue
+        for row in rows_of(rows, ["request_key", "input_bytes"]):
+            left = total - len(todo.turn_answers.get(row["request_key"], ()))
+            most += left
+            most_bytes += left * row["input_bytes"]
+            n_earlier += total * (total - 1) // 2
+    return _Calls(asked.num_rows, most, most_bytes, n_earlier)
 
 
-def _cost(price: Price, tokens_in: Range, tokens_out: Range) -> Range | None:
+def _from_history(calls: _Calls, n: int, mean: float, deviation: float | None) -> Range:
+    # the sum of so many draws, around a mean that is itself known from n draws only
+    spread = mean if deviation is None else deviation
+    low, high = (DEVIATIONS * spread * math.sqrt(k + k**2 / n) for k in (calls.fewest, calls.most))
+    return Range(max(0.0, calls.fewest * mean - low), calls.most * mean + high)
+
+
+def _from_text(asked: pa.Table, calls: _Calls, max_tokens: int | None) -> tuple[Range, Range]:
+    import pyarrow.compute as pc
+
+    most, fewest = BYTES_PER_TOKEN
+    low = int(pc.sum(asked.column("input_bytes")).as_py() or 0) / most
+    if max_tokens is None:
+        return Range(low, None if calls.n_earlier else calls.most_bytes / fewest), Range(0.0, None)
+    high = calls.most_bytes / fewest + calls.n_earlier * max_tokens
+    return Range(low, high), Range(0.0, float(max_tokens * calls.most))
+
+
+def _cost(price: Price, tokens_in: Range, tokens_out: Range, *, fills_cache: bool) -> Range | None:
     per_in, per_out = price.input_usd_per_mtok, price.output_usd_per_mtok
     if per_in is None or per_out is None:
         return None
     rates = float(per_in) / 1e6, float(per_out) / 1e6
-    # at the low end all input may come from the provider's cache
+    # at the low end all input may come from the provider's cache, at the high end go into it
     cached = float(price.cache_read_usd_per_mtok or 0) / 1e6
+    filled = float(price.cache_write_usd_per_mtok or 0) / 1e6 if fills_cache else 0.0
     low = tokens_in.low * min(rates[0], cached or rates[0]) + tokens_out.low * rates[1]
     if tokens_in.high is None or tokens_out.high is None:
         return Range(low, None)
-    return Range(low, tokens_in.high * rates[0] + tokens_out.high * rates[1])
+    return Range(low, tokens_in.high * max(rates[0], filled) + tokens_out.high * rates[1])
 
 
 def why(root: Path, plan: Plan, todo: Outstanding, count: int) -> list[str]:
     """Say of the first requests without an answer what the nearest stored request had otherwise."""
-    import pyarrow.compute as pc
-
-    every = with_status(todo.trials, "pending").filter(pc.field("is_first_of_key"))
-    pending = every.slice(0, count)
-    if pending.num_rows == 0:
+    every = todo.requests
+    if every.num_rows == 0:
         return ["every trial has an answer"]
     scripts = Scripts(plan)
     lines = []
-    for row in pending.to_pylist():
+    for row in rows_of(every.slice(0, count), ["model", "prompt", *SCRIPT_COLUMNS]):
         turn = scripts.turns(row)(todo.turn_answers.get(row["request_key"], ()))
         place = f"{row['model']} / {row['prompt']} / sample {row['sample_id']} / epoch {row['epoch']}"
         shape = turn.request.shape

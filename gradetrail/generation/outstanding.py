@@ -6,7 +6,8 @@ trial that both have asks the same; a trial that a stored answer serves is not a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,17 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.errors import Fault, ResumeError, SpecError
-from gradetrail.generation.conversation import Known, known_turns, resolved
+from gradetrail.generation.conversation import known_turns, resolved
 from gradetrail.generation.differences import plan_differences, trial_differences
-from gradetrail.generation.plan import PLAN_VERSION, Plan
+from gradetrail.generation.plan import PLAN_VERSION, Entrant, Plan
+from gradetrail.generation.trials import marked_first
 from gradetrail.providers import check_model
 from gradetrail.store import Store
-from gradetrail.store.schema import arrow_schema
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+MEMORY_LIMIT = "300MB"
+"""What DuckDB may hold while a plan is compared; the rest of its work is on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,12 @@ class Outstanding:
     run_id: str | None
     """Run that the plan continues; None for a new one."""
     manifest: dict[str, Any] | None
-    trials: pa.Table
-    """Trials to add or to answer: columns of `trials` plus entrant, sample, is_added, is_first_of_key."""
+    asked: pa.Table
+    """Trials to be answered by a call, in plan order: columns of `Plan.trials`, `is_added` (the run does
+    not have it yet), `is_first_of_key` (its request is made for all that share its request_key)."""
+    hits: pa.Table
+    """Trials that a stored answer serves, in plan order: columns of `Plan.trials`, `is_added`, and those
+    of `trials` that an answer fills."""
     differences: tuple[str, ...]
     """Why the newest run of the plan cannot be continued; empty if it can or there is none."""
     turn_answers: Mapping[str, list[str]] = field(default_factory=dict)
@@ -63,38 +71,40 @@ class Outstanding:
     @property
     def is_nothing(self) -> bool:
         """Whether the run has an answer, or an error that stays, for every trial."""
-        return self.manifest is not None and self.trials.num_rows == 0
+        return self.manifest is not None and self.asked.num_rows == self.hits.num_rows == 0
 
     @property
     def n_hits(self) -> int:
         """Trials that a stored answer serves."""
-        return with_status(self.trials, "answered").num_rows
+        return self.hits.num_rows
 
     @property
     def n_requests(self) -> int:
         """Distinct requests to make."""
         import pyarrow.compute as pc
 
-        first = self.trials.filter(pc.field("is_first_of_key") & (pc.field("status") == "pending"))
-        return first.num_rows
+        return int(pc.sum(self.asked.column("is_first_of_key")).as_py() or 0)
 
+    @property
+    def requests(self) -> pa.Table:
+        """The trials whose requests are made: the first of each request_key."""
+        import pyarrow.compute as pc
 
-def with_status(trials: pa.Table, status: str) -> pa.Table:
-    """Give the trials of one status."""
-    import pyarrow.compute as pc
-
-    return trials.filter(pc.field("status") == status)
+        if self.n_requests == self.asked.num_rows:
+            return self.asked
+        return self.asked.filter(pc.field("is_first_of_key"))
 
 
 def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outstanding:
     """Compare a plan with the warehouse; reads only, and a warehouse need not exist yet."""
     if not (root / "gradetrail.json").exists():
-        return _compare(sql.connect(), plan, None, None, options, now, empty=True)
+        asked = _marked(plan.trials, None)
+        return Outstanding(None, None, _with_first(asked), asked.slice(0, 0), ())
     moment = Store(root, create=False).moment()
-    with Warehouse(root) as warehouse:
+    with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse:
         con = warehouse.connection("trials", "responses", "calls", "samples")
         newest = None if options.new or options.refresh else _run_of(warehouse, plan, options)
-        found = _compare(con, plan, newest, _present(con, newest), options, now)
+        found = _compare(con, plan, newest, options, now)
         if newest is None and not (options.new or options.refresh):
             last = _newest(_runs_of(warehouse, plan))
             lines = tuple(plan_differences(last, plan)) if last is not None else ()
@@ -134,68 +144,147 @@ def _refuse_other_plan(manifest: Mapping[str, Any], plan: Plan) -> None:
         raise ResumeError(*(Fault(line, run_id) for line in lines))
 
 
-def _present(con: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any] | None) -> pa.Table:
-    run_id = manifest["run_id"] if manifest else ""
-    return sql.arrow_file(con, "generation/present_trials", {"run_id": run_id})
-
-
 def _compare(
     con: duckdb.DuckDBPyConnection,
     plan: Plan,
     manifest: dict[str, Any] | None,
-    present: pa.Table | None,
     options: Options,
     now: datetime,
-    *,
-    empty: bool = False,
 ) -> Outstanding:
-    import pyarrow as pa
-
-    if present is None:
-        present = arrow_schema("trials").empty_table()
     not_before = now if options.refresh else now - options.max_age if options.max_age else None
     if manifest is not None and manifest.get("refresh"):
         not_before = datetime.fromisoformat(manifest["started_at"])
-    known = Known() if empty else known_turns(con, plan, not_before)
-    trials = resolved(plan.trials, known)
-    con.register("planned", trials.append_column("ordinal", pa.array(range(trials.num_rows), pa.int64())))
-    con.register("present", present)
     differences: tuple[str, ...] = ()
+    owed, is_planned = _marked(plan.trials, None), False
     if manifest is not None:
-        differences = tuple(trial_differences(con, manifest, plan))
-        if differences and options.run_id is not None:
-            raise ResumeError(*(Fault(line, options.run_id) for line in differences))
-        if differences:
-            manifest = None
-            con.unregister("present")
-            con.register("present", present.slice(0, 0))
-    if empty:
-        stored = sql.arrow_file(con, "generation/no_stored_answers")
-    else:
-        stored = sql.arrow_file(con, "generation/stored_answers", {"not_before": not_before})
-    con.register("stored", stored)
-    run_id = manifest["run_id"] if manifest else ""
-    trials = sql.arrow_file(con, "generation/planned_trials", {"run_id": run_id, "now": now})
-    for name in ("planned", "present", "stored"):
-        con.unregister(name)
-    is_planned = manifest is not None and present.num_rows > 0
+        with registered(con, _relations(plan)):
+            differences = tuple(trial_differences(con, manifest, plan))
+            if differences and options.run_id is not None:
+                raise ResumeError(*(Fault(line, options.run_id) for line in differences))
+            if differences:
+                manifest = None
+            else:
+                owed, is_planned = _owed(con, manifest["run_id"], plan)
+    known = known_turns(con, plan, owed, not_before)
+    owed = resolved(owed, known)
+    answers = _answers(con, owed, not_before)
     turn_answers = {known.last_keys.get(script, script): texts for script, texts in known.answers.items()}
-    return Outstanding(run_id or None, manifest, trials, differences, turn_answers, is_planned)
+    return Outstanding(
+        manifest["run_id"] if manifest else None,
+        manifest,
+        _with_first(_without(owed, answers)),
+        _answered(owed, answers, now),
+        differences,
+        turn_answers,
+        is_planned,
+    )
+
+
+def _relations(plan: Plan) -> dict[str, pa.Table]:
+    """Give the plan as `owed_plan` and `plan_differences` read it: keys in numbers, names beside them."""
+    import pyarrow as pa
+
+    def numbered(table: pa.Table, name: str) -> pa.Table:
+        numbers: Any = pa.arange(0, table.num_rows)  # type: ignore[attr-defined]  # newer than the stubs
+        return table.append_column(name, numbers)
+
+    entrants = {
+        name: pa.array([getattr(entrant, name) for entrant in plan.entrants], pa.string())
+        for name in ("model_id", "prompt")
+    }
+    models = pa.array([entrant.model.display for entrant in plan.entrants], pa.string())
+    return {
+        "planned": numbered(plan.trials.select(["entrant", "sample", "epoch", "input_hash"]), "ordinal"),
+        "planned_entrant": numbered(pa.table({"model": models, **entrants}), "entrant"),
+        "planned_sample": numbered(plan.samples.chosen.select(["sample_id", "sample_hash"]), "sample"),
+    }
+
+
+@contextlib.contextmanager
+def registered(con: duckdb.DuckDBPyConnection, relations: Mapping[str, pa.Table]) -> Iterator[None]:
+    """Let queries see tables by name for a while."""
+    for name, table in relations.items():
+        con.register(name, table)
+    try:
+        yield
+    finally:
+        for name in relations:
+            con.unregister(name)
+
+
+def _owed(con: duckdb.DuckDBPyConnection, run_id: str, plan: Plan) -> tuple[pa.Table, bool]:
+    """Give the trials that a run owes, with `is_added`, and whether the run has any trials."""
+    rows = sql.run_file(con, "generation/owed_trials", {"run_id": run_id}).fetchall()
+    if rows[0][1] == 0:
+        return _marked(plan.trials, None), False
+    owed = sql.arrow_file(con, "generation/owed_plan", {"run_id": run_id})
+    trials, is_added = plan.trials, owed.column("is_added")
+    if owed.num_rows < trials.num_rows:
+        trials = trials.take(owed.column("ordinal"))
+    return _marked(trials, is_added), True
+
+
+def _marked(trials: pa.Table, is_added: Any) -> pa.Table:
+    """Append `is_added`; None for a run that has no trial yet."""
+    import pyarrow as pa
+
+    if is_added is None:
+        is_added = pa.repeat(pa.scalar(True), trials.num_rows)
+    return trials.append_column("is_added", is_added)
+
+
+def _with_first(trials: pa.Table) -> pa.Table:
+    return trials.append_column("is_first_of_key", marked_first(trials.column("request_key")))
+
+
+def _answers(con: duckdb.DuckDBPyConnection, owed: pa.Table, not_before: datetime | None) -> pa.Table:
+    """Find stored answers: rows by `ordinal`, the number of a row of `owed`."""
+    import pyarrow as pa
+
+    numbers: Any = pa.arange(0, owed.num_rows)  # type: ignore[attr-defined]  # newer than the stubs
+    keys = pa.table({"ordinal": numbers, "request_key": owed.column("request_key")})
+    with registered(con, {"owed": keys}):
+        return sql.arrow_file(con, "generation/stored_answers", {"not_before": not_before})
+
+
+def _without(owed: pa.Table, answers: pa.Table) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if answers.num_rows == 0:
+        return owed
+    numbers: Any = pa.arange(0, owed.num_rows)  # type: ignore[attr-defined]  # newer than the stubs
+    return owed.filter(pc.invert(pc.is_in(numbers, value_set=answers.column("ordinal").combine_chunks())))
+
+
+def _answered(owed: pa.Table, answers: pa.Table, now: datetime) -> pa.Table:
+    import pyarrow as pa
+
+    hits = owed if answers.num_rows == owed.num_rows else owed.take(answers.column("ordinal"))
+    for name in answers.column_names:
+        if name != "ordinal":
+            hits = hits.append_column(name, answers.column(name))
+    ended_at = pa.repeat(pa.scalar(now, pa.timestamp("us", tz="UTC")), hits.num_rows)
+    return hits.append_column("ended_at", ended_at)
 
 
 def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
     """Collect (provider, model) of the models that will be asked."""
-    asked = set(with_status(todo.trials, "pending").column("entrant").unique().to_pylist())
-    shapes = [plan.entrants[int(entrant)].shape for entrant in asked if entrant is not None]
+    shapes = [entrant.shape for entrant in _asked(plan, todo)]
     return {(shape.provider, shape.model) for shape in shapes}
 
 
 def check_models(plan: Plan, todo: Outstanding) -> None:
     """Check keys and files of the models that will be asked; raise SpecError with all faults."""
-    asked = set(with_status(todo.trials, "pending").column("model").unique().to_pylist())
+    asked = {entrant.model.display for entrant in _asked(plan, todo)}
     faults: list[Fault] = []
     for number, model in enumerate(plan.spec.models):
         if model.display in asked:
             faults += check_model(plan.spec, model, f"models.{number}")
     if faults:
         raise SpecError(*faults)
+
+
+def _asked(plan: Plan, todo: Outstanding) -> list[Entrant]:
+    asked = todo.asked.column("entrant").unique().to_pylist()
+    return [plan.entrants[int(entrant)] for entrant in asked if entrant is not None]

@@ -1,7 +1,8 @@
 """The plan: every trial of a spec, and the exact request that each one makes.
 
 Invariant: a plan is a function of spec, dataset and flags alone. It is complete (every selected
-sample is rendered) before the first call, and it does not look at what is stored.
+sample is rendered) before the first call, and it does not look at what is stored. In memory it holds
+what differs between trials; names and what belongs to a sample are held once, however many refer to them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.dataset import Samples, Selection, load_samples, parse_row
 from gradetrail.errors import Fault, SelectionError, SpecError, did_you_mean
+from gradetrail.generation.trials import named, own_columns
 from gradetrail.prompt import Renderer, RenderError
 from gradetrail.providers import call_shape
 from gradetrail.request import (
@@ -27,15 +29,8 @@ from gradetrail.spec import Model, Spec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS = 20_000
 MAX_FAULTS = 20
 PLAN_VERSION = 1
-PLANNED = (
-    "task", "model", "model_id", "prompt", "sample_id", "sample_hash", "dataset_id", "category", "cluster",
-    "epoch", "input_hash", "choice_order", "request_key",
-)  # fmt: skip
-"""Columns of a trial that the plan fixes. The request_key of a scripted conversation is that of its last
-turn, which only the earlier answers fix: until then it is the identity of the whole script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +63,8 @@ class Plan:
     entrants: tuple[Entrant, ...]
     samples: Samples
     trials: pa.Table
-    """PLANNED, `entrant` and `sample` (their indices), `input_bytes` (of the JSON asked)."""
+    """PLANNED, `entrant` and `sample` (their indices), `input_bytes` (of the JSON asked). What entrant and
+    sample say stands in dictionaries that all rows share: `trials.plain` writes them out."""
     plan_id: str
     selection: Selection
     epochs: int
@@ -166,7 +162,7 @@ def make_plan(
         selection=selection,
         epochs=epochs,
         renderer=renderer,
-        warnings=(*samples.warnings, *_warnings(entrants, epochs), *_same_questions(trials, samples)),
+        warnings=(*samples.warnings, *_warnings(entrants, epochs), *builder.same_questions()),
     )
 
 
@@ -174,19 +170,6 @@ def _warnings(entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:
     if epochs > 1:
         for name in sorted({e.model.display for e in entrants if e.shape.params.get("temperature") == 0}):
             yield f"{name}: {epochs} epochs at temperature 0 will give nearly the same answer each time"
-
-
-def _same_questions(trials: pa.Table, samples: Samples) -> Iterator[str]:
-    """Warn of prompts that ask every sample the same, which a template without `{{ }}` does."""
-    import pyarrow.compute as pc
-
-    if samples.selected.num_rows < 2:
-        return
-    counts = trials.group_by("prompt").aggregate([("input_hash", "count_distinct")])
-    for prompt, n_inputs in zip(counts["prompt"].to_pylist(), counts[1].to_pylist(), strict=True):
-        if n_inputs == 1:
-            rows = trials.filter(pc.field("prompt") == prompt).num_rows
-            yield f"prompt `{prompt}` asks all of its {rows:,} trials the same (a field is {{{{ name }}}})"
 
 
 @dataclass(slots=True)
@@ -220,40 +203,30 @@ class _Builder:
         )
         self._check = check
         self._said: dict[tuple[str, str], _Said] = {}
+        self._inputs: dict[str, str] = {}
+        """The one input_hash of each prompt; empty once there was another."""
         self._keys = [KeyMaker(entrant.shape, entrant.prompt) for entrant in entrants]
-        self._per_epoch = spec.choices is not None and spec.choices.shuffle in ("per_epoch", "rotate")
 
     def build(self) -> pa.Table:
         import pyarrow as pa
 
-        schema = pa.schema(
-            [pa.field(name, pa.int32() if name == "epoch" else pa.string()) for name in PLANNED]
-            + [
-                pa.field("entrant", pa.int32()),
-                pa.field("sample", pa.int64()),
-                pa.field("input_bytes", pa.int64()),
-            ]
+        entrants = pa.table(
+            {
+                "model": pa.array([entrant.model.display for entrant in self.entrants], pa.string()),
+                "model_id": pa.array([entrant.model_id for entrant in self.entrants], pa.string()),
+                "prompt": pa.array([entrant.prompt for entrant in self.entrants], pa.string()),
+            }
         )
-        batches: list[pa.RecordBatch] = []
-        rows: list[tuple[Any, ...]] = []
-        for row in self._rows():
-            rows.append(row)
-            if len(rows) == BATCH_ROWS:
-                batches.append(_batch(rows, schema))
-                rows = []
-        if rows:
-            batches.append(_batch(rows, schema))
-        return pa.Table.from_batches(batches, schema)
+        constant = {"task": self.spec.name, "dataset_id": self.samples.dataset_id}
+        return named(own_columns(self._rows()), entrants, self.samples.chosen, constant)
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        spec, dataset_id = self.spec, self.samples.dataset_id
+        """Yield the columns OWN of each trial."""
+        names = ("sample_id", "sample_hash", "position", "content")
         position = 0
-        for batch in self.samples.selected.to_batches(max_chunksize=1000):
-            columns = [
-                batch.column(n).to_pylist()
-                for n in ("sample_id", "sample_hash", "position", "content", "category", "cluster")
-            ]
-            for sample_id, sample_hash, place, content, category, cluster in zip(*columns, strict=True):
+        for batch in self.samples.batches():
+            columns = [batch.column(name).to_pylist() for name in names]
+            for sample_id, sample_hash, place, content in zip(*columns, strict=True):
                 row = parse_row(content)
                 self._check_sample(row, sample_id, place)
                 for epoch in range(1, self.epochs + 1):
@@ -262,25 +235,28 @@ class _Builder:
                     ):
                         key = self._keys[index].key(messages, epoch, sample_hash, sample_id)
                         asked = b'{"messages":' + messages + _input_tail(entrant.shape, turns)
+                        input_hash = hash_canonical("gradetrail.input.v1", asked)
+                        if self._inputs.setdefault(entrant.prompt, input_hash) != input_hash:
+                            self._inputs[entrant.prompt] = ""
                         yield (
-                            spec.name,
-                            entrant.model.display,
-                            entrant.model_id,
-                            entrant.prompt,
-                            sample_id,
-                            sample_hash,
-                            dataset_id,
-                            category,
-                            cluster,
-                            epoch,
-                            hash_canonical("gradetrail.input.v1", asked),
-                            order,
-                            script_key(key, turns) if turns else key,
                             index,
                             position,
+                            epoch,
+                            input_hash,
+                            order,
+                            script_key(key, turns) if turns else key,
                             len(asked),
                         )
                 position += 1
+
+    def same_questions(self) -> Iterator[str]:
+        """Warn of prompts that ask every sample the same, which a template without `{{ }}` does."""
+        n_samples = self.samples.chosen.num_rows
+        for prompt, only_input in self._inputs.items() if n_samples > 1 else ():
+            if only_input:
+                rows = n_samples * self.epochs * sum(e.prompt == prompt for e in self.entrants)
+                same = f"prompt `{prompt}` asks all of its {rows:,} trials the same"
+                yield f"{same} (a field is {{{{ name }}}})"
 
     def _rendered(
         self, row: dict[str, Any], sample_id: str, place: int, epoch: int
@@ -331,13 +307,6 @@ class _Builder:
         if len(self._said) > MAX_FAULTS:
             found.append(Fault(f"and {len(self._said) - MAX_FAULTS:,} more"))
         return found
-
-
-def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    columns = zip(*rows, strict=True)
-    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 def script_key(first_key: str, follow_ups: Sequence[str]) -> str:

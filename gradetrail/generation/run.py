@@ -20,9 +20,16 @@ from gradetrail.generation.drive import drive
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
-from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, with_status
+from gradetrail.generation.outstanding import (
+    MEMORY_LIMIT,
+    Options,
+    Outstanding,
+    check_models,
+    outstanding,
+)
 from gradetrail.generation.plan import PLAN_VERSION, Plan
 from gradetrail.generation.progress import Progress
+from gradetrail.generation.trials import PLANNED, rows_of
 from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
 from gradetrail.store.writer import RunWriter
@@ -78,15 +85,15 @@ def generate(
             run_id = writer.run_id
             old = None if todo.run_id is None else store.manifest(run_id)
             manifest = _manifest(run_id, plan, old, scorers, spec_id, options, now)
-            store.publish_samples(plan.samples.dataset_id, plan.samples.everything)
+            store.publish_samples(plan.samples.dataset_id, plan.samples.batches(everything=True))
             # first of all, so that whatever is left of a run that dies here can be gone on with
             store.write_manifest(run_id, manifest)
-            rows = _with_run(todo.trials, run_id)
             if todo.is_planned:
-                _append_known(writer, rows, todo.trials)
+                _append_known(writer, todo)
                 writer.flush()
             else:
-                store.start_plan(run_id, rows)
+                _release()
+                store.start_plan(run_id, _planned(todo, run_id))
         _count(progress, plan, todo)
         log = RunLog(root, run_id, secrets_of(plan.spec))
         try:
@@ -96,22 +103,31 @@ def generate(
             ending = drive(engine, plan, todo) if todo.n_requests else Ending()
         finally:
             log.close()
+        _release()
         writer.finish()
-        manifest["status"], manifest["aborted_reason"] = ending.status, ending.reason
-        if ending.status == "complete":
+        manifest["status"] = ending.status
+        if ending.status == "complete" or not progress.errors:
+            # a ceiling that the last answer reaches, or a Ctrl-C after it, stopped nothing
             manifest["status"] = _status_of(root, run_id, manifest)
+        reason = None if manifest["status"] == "complete" else ending.reason
+        manifest["aborted_reason"] = reason
         ended_at = datetime.now(UTC)
         manifest["ended_at"] = ended_at.isoformat()
         manifest["elapsed_s"] = round(manifest["elapsed_s"] + (ended_at - now).total_seconds(), 3)
         store.write_manifest(run_id, manifest)
-    return Generated(
-        run_id, todo.run_id is None, manifest["status"], ending.reason, progress, todo.differences
-    )
+    return Generated(run_id, todo.run_id is None, manifest["status"], reason, progress, todo.differences)
+
+
+def _release() -> None:
+    """Give back what Arrow keeps for later, before what takes much memory itself."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _count(progress: Progress, plan: Plan, todo: Outstanding) -> None:
     progress.n_trials += plan.trials.num_rows
-    progress.n_hits += plan.trials.num_rows - with_status(todo.trials, "pending").num_rows
+    progress.n_hits += plan.trials.num_rows - todo.asked.num_rows
     progress.n_requests += todo.n_requests
 
 
@@ -217,7 +233,7 @@ def _displayed(plan: Plan) -> list[str]:
 
 def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
     """Say how far a run is: complete when none of its trials is pending or skipped."""
-    with Warehouse(root) as warehouse:
+    with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse:
         con = warehouse.connection("trials")
         rows = sql.run_file(con, "generation/owed_trials", {"run_id": run_id}).fetchall()
     owed = int(rows[0][0])
@@ -226,30 +242,44 @@ def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
     return str(manifest["status"]) if manifest["status"] in ("aborted", "interrupted") else "incomplete"
 
 
-def _with_run(trials: pa.Table, run_id: str) -> pa.Table:
+def _planned(todo: Outstanding, run_id: str) -> pa.Table:
+    """Give all trials of a new run as rows of the stored table."""
     import pyarrow as pa
 
-    schema = arrow_schema("trials")
-    table = trials.set_column(
-        trials.schema.get_field_index("run_id"), "run_id", pa.array([run_id] * trials.num_rows, pa.string())
-    )
-    columns = [
-        table.column(field.name).cast(field.type)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)
+    kinds = [_pending(todo.asked, run_id), _answered(todo.hits, run_id)]
+    return pa.concat_tables([rows for rows in kinds if rows.num_rows], promote_options="default")
 
 
-def _append_known(writer: Any, rows: pa.Table, todo: pa.Table) -> None:
+def _pending(trials: pa.Table, run_id: str) -> pa.Table:
+    """Give trials that wait for a call as rows of the stored table; columns that are NULL are left out."""
+    return _rows(trials.select(list(PLANNED)), run_id=run_id, status="pending", is_hit=False)
+
+
+def _answered(hits: pa.Table, run_id: str) -> pa.Table:
+    """Give trials that a stored answer serves as rows of the stored table."""
+    known = set(hits.column_names) & set(arrow_schema("trials").names)
+    columns = [name for name in hits.column_names if name in known]
+    return _rows(hits.select(columns), run_id=run_id, status="answered", is_hit=True)
+
+
+def _rows(trials: pa.Table, **same: str | bool) -> pa.Table:
+    """Append columns that are the same in all rows, text as dictionaries of one value."""
+    import pyarrow as pa
+
+    for name, value in same.items():
+        column: Any = pa.repeat(pa.scalar(value), trials.num_rows)
+        if isinstance(value, str):
+            first = pa.repeat(pa.scalar(0, pa.int8()), trials.num_rows)
+            column = pa.DictionaryArray.from_arrays(first, pa.array([value], pa.string()))
+        trials = trials.append_column(name, column)
+    return trials
+
+
+def _append_known(writer: RunWriter, todo: Outstanding) -> None:
     """Record the trials that were added, and those that a stored answer serves now."""
     import pyarrow.compute as pc
 
-    known = rows.append_column("is_added", todo.column("is_added")).filter(
-        pc.field("is_added") | (pc.field("status") == "answered")
-    )
-    known = known.drop_columns(["is_added"])
-    for batch in known.to_batches(max_chunksize=1000):
-        for trial in batch.to_pylist():
+    added = _pending(todo.asked.filter(pc.field("is_added")), writer.run_id)
+    for rows in (added, _answered(todo.hits, writer.run_id)):
+        for trial in rows_of(rows, rows.column_names):
             writer.append(response=None, calls=(), trials=[{k: v for k, v in trial.items() if v is not None}])

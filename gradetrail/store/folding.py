@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Piece = Callable[[Sequence[str] | None], Iterator["pa.Table"]]
 """Yields rows batch by batch, with the columns named or with all; gives the same rows every time."""
 
-PASS_ROWS = 4 * FACT_ROW_GROUP
+PASS_ROWS = FACT_ROW_GROUP
 """Rows that are in memory at a time; more are folded in several passes over the pieces."""
 _CODE_LIMIT = 2**62
 
@@ -29,6 +29,13 @@ def piece_of(rows: pa.Table) -> Piece:
         yield rows if columns is None else rows.select(list(columns))
 
     return batches
+
+
+def order_of(rows: pa.Table, keys: Sequence[str]) -> pa.Array[Any]:
+    """Give the numbers of rows in the order of keys."""
+    import pyarrow.compute as pc
+
+    return pc.sort_indices(_codes(rows.select(list(keys))))
 
 
 def in_order(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
@@ -128,7 +135,8 @@ def _codes(keys: pa.Table) -> pa.Array[Any]:
 
     code: Any = None
     span = 1
-    for column in _plain(keys).columns:
+    for name in keys.column_names:
+        column = _plain(keys.select([name])).column(0)
         values = pc.unique(column).drop_null()
         values = values.take(pc.sort_indices(values))
         rank: Any = pc.index_in(column, value_set=values)

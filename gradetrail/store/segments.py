@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gradetrail.errors import Fault, StoreError, did_you_mean
-from gradetrail.store.folding import in_order
+from gradetrail.store.folding import in_order, order_of
 from gradetrail.store.schema import (
     FACT_ROW_GROUP,
     REQUIRED,
@@ -121,6 +121,34 @@ def publish(
     """Publish `<table>/<stem>.parquet`; False if it is there already."""
     fitting = (conformed(table, given) for given in (rows,))  # only if the name is free
     return storage.create(f"{table}/{stem}.parquet", writing(table, fitting, metadata))
+
+
+def publish_batches(storage: LocalStorage, table: str, stem: str, batches: Iterable[pa.Table]) -> bool:
+    """Publish rows that come in the table's order, in parts; False if the name is taken.
+
+    Memory holds one part, and the row group that is being written.
+    """
+    fitting = (conformed(table, rows, is_sorted=False) for rows in batches)
+    return storage.create(f"{table}/{stem}.parquet", writing(table, fitting))
+
+
+def ordered(table: str, rows: pa.Table) -> Iterator[pa.Table]:
+    """Yield conformed rows in the table's order, a row group at a time; they may have dictionaries.
+
+    Memory holds the order of all rows, besides the rows themselves.
+    """
+    if rows.num_rows <= FACT_ROW_GROUP:
+        yield conformed(table, rows)
+        return
+    order = order_of(rows, [key for key in SORT_KEYS[table] if key in rows.column_names])
+    for at in range(0, rows.num_rows, FACT_ROW_GROUP):
+        yield conformed(table, rows.take(order.slice(at, FACT_ROW_GROUP)), is_sorted=False)
+
+
+def holds(path: Path, table: str, batches: Iterable[pa.Table]) -> bool:
+    """Say whether a file holds just these rows, in row groups of the same size."""
+    sides = ((rows for rows in side if rows.num_rows) for side in (row_groups(path, table), batches))
+    return all(stored is not None and stored.equals(rows) for stored, rows in zip_longest(*sides))
 
 
 def ends_fault(storage: LocalStorage, name: str) -> Fault | None:

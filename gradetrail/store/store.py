@@ -35,7 +35,7 @@ from gradetrail.store.layout import (
 from gradetrail.store.reading import Live, Look
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import added
-from gradetrail.store.segments import conformed, publish, read, writing
+from gradetrail.store.segments import conformed, holds, ordered, publish, publish_batches, read, writing
 from gradetrail.store.storage import TEMPORARY, LocalStorage
 from gradetrail.store.writer import PART_ROWS, RunWriter
 
@@ -153,9 +153,15 @@ class Store:
             raise StoreError(Fault(f"no table `{table}`", fix=did_you_mean(table, TABLES)))
         return publish(self._writing(), table, checked(stem, "file name"), rows)
 
-    def publish_samples(self, dataset_id: str, rows: pa.Table) -> None:
-        """Store a dataset, unless it is there."""
-        publish(self._writing(), "samples", checked(dataset_id, "dataset id"), rows)
+    def publish_samples(self, dataset_id: str, rows: pa.Table | Iterable[pa.Table]) -> None:
+        """Store a dataset, unless it is there; where rows come in parts, in the order of `position`."""
+        import pyarrow as pa
+
+        storage, stem = self._writing(), checked(dataset_id, "dataset id")
+        if isinstance(rows, pa.Table):
+            publish(storage, "samples", stem, rows)
+        else:
+            publish_batches(storage, "samples", stem, rows)
 
     def publish_scorer(self, scorer_id: str, record: Mapping[str, Any]) -> None:
         """Store a scorer's definition, unless it is there."""
@@ -204,24 +210,24 @@ class Store:
         """
         checked(run_id, "run id"), checked(scorer_id, "scorer id")
         storage, scorer12 = self._writing(), scorer_id[:12]
-        mine = conformed("scores", rows)
         while True:
             live, taken = self._look.scores(run_id, scorer12)
             if live is not None:
-                theirs = read(storage.path(live.name), "scores")
+                path = storage.path(live.name)
                 if over is not None and live.number > over:
-                    mine = added(theirs, mine, self.trials(run_id))
-                if mine.equals(theirs):
+                    theirs, mine = read(path, "scores"), conformed("scores", rows)
+                    rows = added(theirs, mine, self.trials(run_id))
+                if holds(path, "scores", ordered("scores", rows)):
                     return live.number
             over = live.number if live else 0
             score = ScoreFile(run_id, scorer12, taken + 1)
-            if storage.create(score.name, writing("scores", [mine], metadata)):
+            if storage.create(score.name, writing("scores", ordered("scores", rows), metadata)):
                 return score.number
 
     def start_plan(self, run_id: str, rows: pa.Table) -> None:
-        """Publish the trials of a new run, before its first call."""
+        """Publish the trials of a new run, before its first call; columns that are NULL may be left out."""
         plan = Part(checked(run_id, "run id"), 0)
-        if not publish(self._writing(), "trials", plan.stem, rows):
+        if not publish_batches(self._writing(), "trials", plan.stem, ordered("trials", rows)):
             raise StoreError(
                 Fault("the run has a plan already", str(self.storage.path(plan.segment("trials"))))
             )

@@ -1,10 +1,10 @@
--- The newest stored answer of each planned request, with the numbers of the call that brought it.
--- One row per request_key of the relation `planned`.
+-- The newest stored answer of each trial that is owed, with the numbers of the call that brought it.
+-- One row per row of the relation `owed` whose request_key has an answer, in the order of `ordinal`.
 -- Answers older than $not_before (UTC, NULL for no limit) are left out; NULL numbers were not reported.
 -- Source: counting only; ties of created_at go to the greater run_id, so that every machine agrees.
 with wanted as (
-    select distinct planned.request_key
-    from planned
+    select distinct owed.request_key
+    from owed
 ),
 
 newest as (
@@ -51,7 +51,7 @@ measured as (
 )
 
 select
-    newest.request_key,
+    owed.ordinal,
     newest.response_run_id,
     newest.response_id,
     newest.stop_reason,
@@ -66,8 +66,10 @@ select
     measured.cache_write_tokens,
     measured.output_tokens,
     measured.reasoning_tokens
-from newest
+from owed
+inner join newest on owed.request_key = newest.request_key
 left join measured
     on newest.request_key = measured.request_key
     and newest.response_run_id = measured.run_id
     and newest.response_id = measured.response_id
+order by owed.ordinal asc
