@@ -126,8 +126,8 @@ class Engine:
     async def run(self, work: Iterator[Work]) -> Ending:
         """Work through all requests; return how it ended. Closes nothing that it did not open."""
         self.gate.open()
-        if self.budget.is_spent:
-            self.stop("aborted", f"max_cost_usd of ${self.budget.max_usd} is reached already")
+        if self.budget.reason_to_stop:
+            self.stop("aborted", self.budget.reason_to_stop)
         workers = [
             asyncio.create_task(self._worker(work))
             for _ in range(min(self.knobs.concurrency, self.gate.ceiling, max(1, self.progress.n_requests)))
@@ -281,7 +281,7 @@ class Engine:
                 raise
             else:
                 latency_ms = (time.monotonic() - started) * 1000
-                gate.leave(used_tokens(response))
+                gate.leave(used_tokens(response) if gate.counts_tokens else None)
                 gate.succeed()
                 self._watch.reach(shape)
                 self._watch.succeed(shape)
@@ -354,10 +354,8 @@ class Engine:
     def _pay(self, call: Mapping[str, Any]) -> None:
         self.budget.add(call)
         self.progress.cost_usd = self.budget.spent_usd
-        if self.budget.is_spent:
-            self.stop(
-                "aborted", f"max_cost_usd of ${self.budget.max_usd} is reached (${self.budget.spent_usd:f})"
-            )
+        if self.budget.reason_to_stop:
+            self.stop("aborted", self.budget.reason_to_stop)
 
     def _note(self, call: Mapping[str, Any], outcome: str) -> None:
         self.log.attempt(

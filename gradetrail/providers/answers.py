@@ -23,7 +23,6 @@ from typing import IO, Any
 
 import orjson
 
-from gradetrail.dataset.contents import Contents
 from gradetrail.errors import Fault, SpecError
 from gradetrail.providers.response import STOP_REASONS, repaired
 from gradetrail.request import SAFE_INTEGER
@@ -45,6 +44,9 @@ class Answers:
     """Recorded answers on disk, with an index of 24 bytes a row in memory; all are added, then indexed."""
 
     def __init__(self) -> None:
+        # not at the top: it brings all that reads datasets along, which few commands need
+        from gradetrail.dataset.contents import Contents
+
         self._texts = Contents()
         self._hashes, self._rows = array("Q"), array("Q")
         self._stated: set[str] = set()

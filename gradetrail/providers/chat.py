@@ -144,7 +144,11 @@ def usage_of(usage: Any) -> Usage:
 
 
 def _first_count(usage: Mapping[str, Any], *names: str) -> int | None:
-    return next((number for name in names if (number := count(usage.get(name))) is not None), None)
+    for name in names:
+        number = count(usage.get(name))
+        if number is not None:
+            return number
+    return None
 
 
 def with_logprobs(response: Response, tokens: Any) -> Response:

@@ -104,9 +104,13 @@ def repaired(text: str) -> tuple[str, bool]:
 
 def with_repaired_text(response: Response) -> Response:
     """Give the response with valid Unicode in everything that the server wrote."""
-    calls = [part for call in response.tool_calls for part in (call.name, call.arguments, call.id)]
-    texts = (response.text, response.reasoning, response.served_model, response.raw_stop_reason, *calls)
-    if all(text is None or text.isascii() or not repaired(text)[1] for text in texts):
+    texts = [response.text, response.reasoning, response.served_model, response.raw_stop_reason]
+    for call in response.tool_calls:
+        texts += (call.name, call.arguments, call.id)
+    for text in texts:
+        if text is not None and not text.isascii() and repaired(text)[1]:
+            break
+    else:
         return response
     return replace(
         response,
