@@ -14,6 +14,7 @@ with categorised_run as (
 sample_category as (
     select
         trials.run_id,
+        trials.task,
         trials.sample_id,
         min(trials.category) as category
     from trials
@@ -22,6 +23,7 @@ sample_category as (
     where trials.category is not null
     group by
         trials.run_id,
+        trials.task,
         trials.sample_id
 ),
 
@@ -50,6 +52,7 @@ total as (
         on sample_scores.run_id = categorised_run.run_id
     inner join sample_category
         on sample_scores.run_id = sample_category.run_id
+        and sample_scores.task = sample_category.task
         and sample_scores.sample_id = sample_category.sample_id
     group by
         sample_scores.run_id,

@@ -100,8 +100,9 @@ select
     coalesce(measured.epochs, measured.n) as epochs,
     measured.within_variance,
     case
-        when measured.within_variance is not null
-            then greatest(0.0, measured.between_square - measured.within_variance) / measured.epochs
+        when measured.between_square - measured.within_variance > 1e-14 * measured.between_square
+            then (measured.between_square - measured.within_variance) / measured.epochs
+        when measured.between_square is not null and measured.within_variance is not null then 0.0
     end as between_variance
 from measured
 inner join definitions

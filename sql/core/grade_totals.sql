@@ -24,6 +24,7 @@ clustered_run as (
 sample_cluster as (
     select
         trials.run_id,
+        trials.task,
         trials.sample_id,
         min(trials.cluster) as cluster
     from trials
@@ -32,6 +33,7 @@ sample_cluster as (
     where trials.cluster is not null
     group by
         trials.run_id,
+        trials.task,
         trials.sample_id
 ),
 
@@ -50,6 +52,7 @@ cluster_score as (
         on sample_scores.run_id = clustered_run.run_id
     left join sample_cluster
         on sample_scores.run_id = sample_cluster.run_id
+        and sample_scores.task = sample_cluster.task
         and sample_scores.sample_id = sample_cluster.sample_id
     where sample_scores.score is not null
     group by

@@ -62,8 +62,8 @@ total as (
         exact_sum(unit.a_score) as a_sum,
         exact_sum(unit.b_score) as b_sum,
         min(unit.gain) = max(unit.gain) and bool_and(not unit.is_cluster) as is_constant,
-        count(*) filter (where round(unit.gain, 12) > 0) as n_better,
-        count(*) filter (where round(unit.gain, 12) < 0) as n_worse,
+        count(*) filter (where round(unit.gain / unit.size, 11) > 0) as n_better,
+        count(*) filter (where round(unit.gain / unit.size, 11) < 0) as n_worse,
         bool_and(unit.is_binary) as is_binary,
         bool_or(unit.is_cluster) as is_clustered
     from unit

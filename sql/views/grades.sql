@@ -72,6 +72,7 @@ inner join definitions
     on trials.task = definitions.task
 left join scores
     on trials.run_id = scores.run_id
+    and trials.task = scores.task
     and definitions.scorer_id = scores.scorer_id
     and trials.model = scores.model
     and trials.prompt = scores.prompt
