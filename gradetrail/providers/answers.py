@@ -21,8 +21,6 @@ from itertools import product
 from pathlib import Path
 from typing import IO, Any
 
-import orjson
-
 from gradetrail.errors import Fault, SpecError
 from gradetrail.providers.response import STOP_REASONS, repaired
 from gradetrail.request import SAFE_INTEGER
@@ -59,6 +57,8 @@ class Answers:
         self._hashes.append(_hash(_key(row)))
         self._stated.update(name for name in OPTIONAL_KEYS if row.get(name) is not None)
         kept = {name: value for name, value in row.items() if value is not None}
+        import orjson
+
         self._texts.append(orjson.dumps(kept).decode())
 
     def index(self, file: str) -> None:
@@ -81,6 +81,8 @@ class Answers:
                     raise SpecError(Fault(said, file, fix=fix))
 
     def _row(self, number: int) -> dict[str, Any]:
+        import orjson
+
         row: dict[str, Any] = orjson.loads(self._texts[number])
         return row
 
