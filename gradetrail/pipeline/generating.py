@@ -24,6 +24,7 @@ from gradetrail.generation.plan import Narrowing, Plan, make_plan
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.run import Generated
 from gradetrail.generation.run import generate as generate_plan
+from gradetrail.pipeline.judge_forecast import judge_estimates
 from gradetrail.pipeline.judging import check_judges, check_opponents, judge_models
 from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
@@ -159,7 +160,7 @@ class Forecast:
     plan: Plan
     todo: Outstanding
     estimates: tuple[Estimate, ...]
-    """One for each model."""
+    """One for each model, then one for each scorer that asks a judge."""
     reasons: tuple[str, ...]
     """Why requests have no stored answer, where that was asked for."""
 
@@ -176,11 +177,11 @@ def forecast(
     `explain` says of so many requests without an answer what the nearest stored request had otherwise.
     """
     root, own = warehouse_root(warehouse), invocation.of(job)
-    plan, _ = prepare(job, own)
+    plan, scorers = prepare(job, own)
     todo = outstanding(root, plan, own.options, datetime.now(UTC))
     check_models(plan, todo)
     prices = prices_of(pending_models(plan, todo), price_file(root))
-    estimates = estimate(root, plan, todo, prices)
+    estimates = [*estimate(root, plan, todo, prices), *judge_estimates(root, plan, todo.run_id, scorers)]
     return Forecast(plan, todo, tuple(estimates), tuple(why(root, plan, todo, explain)) if explain else ())
 
 

@@ -107,6 +107,17 @@ class Ballot:
                 n_lost += 1
         return None
 
+    @property
+    def n_open(self) -> int:
+        """Count the calls that may still be made, if every reply to come can be read."""
+        n_calls = 0
+        for vote in range(1, self.bench.scorer.votes + 1):
+            first, nudge = Ask(vote, is_nudge=False), Ask(vote, is_nudge=True)
+            if first in self.failures or nudge in self.failures or nudge in self.replies:
+                continue
+            n_calls += first not in self.replies or self.read(first).fault is not None
+        return n_calls
+
     def read(self, ask: Ask) -> Reading:
         """Read the reply to a call."""
         reply = self.replies[ask]

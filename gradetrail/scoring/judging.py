@@ -22,7 +22,7 @@ from gradetrail.scoring.confidence import add_confidence
 from gradetrail.scoring.definition import Definition
 from gradetrail.scoring.judge_prompt import conversation_text
 from gradetrail.scoring.regex_process import RegexProcess
-from gradetrail.scoring.tables import count, load_macros, unzipped
+from gradetrail.scoring.tables import load_macros, unzipped
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,6 +45,11 @@ class Docket:
     sample_of: Callable[[str, str | None], Sample]
     """Gives the sample of a sample_id as it was shown in a choice_order."""
 
+    @property
+    def n_answers(self) -> int:
+        """How many answers there are to judge."""
+        return int(sql.run_file(self.con, "scoring/n_judge_answers").fetchall()[0][0])
+
     def ballots(self, *, is_grading: bool) -> Iterator[Ballot]:
         """Yield the ballots as they stand, in the order of the answers.
 
@@ -52,7 +57,7 @@ class Docket:
         error is one that stays. Raises SpecError for an answer about which no question can be rendered.
         """
         bench = self._bench()
-        for after in range(0, count(self.con, "n_judge_answers"), BATCH_ROWS):
+        for after in range(0, self.n_answers, BATCH_ROWS):
             params = {"after": after, "size": BATCH_ROWS}
             rows = sql.run_file(self.con, "scoring/judge_answer_rows", params).fetchall()
             ballots = [ballot for row in rows for ballot in self._of_answer(bench, row)]

@@ -1,0 +1,132 @@
+"""How often judges would be asked after a run, and what that may cost.
+
+Invariant: a count is exact for answers that are stored, and otherwise the most that it can be without
+nudges: every answer, every vote, every order. Nothing is called or written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gradetrail import sql
+from gradetrail.generation.forecast import DEVIATIONS, Estimate, Range
+from gradetrail.generation.plan import Plan
+from gradetrail.pipeline.judging import open_ballots
+from gradetrail.prices import Price, price_file, price_on, prices_of
+from gradetrail.scorer_spec import Judge
+from gradetrail.scoring.grade import Definition
+from gradetrail.scoring.planner import RunGrader
+from gradetrail.store.layout import FORMAT_FILE
+from gradetrail.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a judge has used so far."""
+
+    n: int
+    """Calls."""
+    input_mean: float
+    input_deviation: float | None
+    output_mean: float
+    output_deviation: float | None
+
+
+def judge_estimates(
+    root: Path, plan: Plan, run_id: str | None, definitions: Sequence[Definition]
+) -> Iterator[Estimate]:
+    """Yield an estimate for each scorer that asks a judge; `run_id` is the run that the plan continues."""
+    judges = [definition for definition in definitions if definition.judge is not None]
+    if not judges:
+        return
+    counts, history = _known(root, plan, run_id, judges)
+    for definition in judges:
+        assert isinstance(definition.scorer, Judge)
+        assert definition.judge is not None
+        n_answered, n_open = counts.get(definition.name, (0, 0))
+        n_trials = _judged_trials(plan, definition.scorer)
+        sides = 2 if definition.scorer.swap else 1
+        n_calls = n_open + max(0, n_trials - n_answered) * definition.scorer.votes * sides
+        shape = definition.judge.shape
+        past = history.get((shape.provider, shape.model))
+        tokens_in, tokens_out = _tokens(n_calls, past, shape.params.get("max_tokens"))
+        prices = prices_of({(shape.provider, shape.model)}, price_file(root))
+        price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
+        yield Estimate(
+            model=f"{definition.scorer.model.display} (judge `{definition.name}`)",
+            n_trials=n_trials,
+            n_hits=n_answered,
+            n_requests=n_calls,
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cost_usd=None if price is None else _cost(price, tokens_in, tokens_out),
+            basis="at most, without nudges" + (f"; history of {past.n:,} calls" if past else ""),
+        )
+
+
+def _judged_trials(plan: Plan, scorer: Judge) -> int:
+    """Count the trials that may be judged: all but those that are the opponent's own."""
+    against, total = scorer.against, plan.trials.num_rows
+    if against is None or against.run is not None or against.target:
+        return total
+    own = [
+        entrant
+        for entrant in plan.entrants
+        if entrant.model.display != (against.model or entrant.model.display)
+        or entrant.prompt != (against.prompt or entrant.prompt)
+    ]
+    return total * len(own) // max(1, len(plan.entrants))
+
+
+def _known(
+    root: Path, plan: Plan, run_id: str | None, judges: Sequence[Definition]
+) -> tuple[dict[str, tuple[int, int]], dict[tuple[str, str], Past]]:
+    """Give (answers stored, calls still open) by scorer, and what judges have used by (provider, model)."""
+    import pyarrow as pa
+
+    if not (root / FORMAT_FILE).exists():
+        return {}, {}
+    counts: dict[str, tuple[int, int]] = {}
+    shapes = [definition.judge.shape for definition in judges if definition.judge is not None]
+    with Warehouse(root) as warehouse:
+        if run_id is not None:
+            grader = RunGrader(warehouse, plan.spec, run_id)
+            for definition in judges:
+                docket = grader.docket(definition)
+                n_open = sum(ballot.n_open for ballot in open_ballots(docket))
+                counts[definition.name] = (docket.n_answers, n_open)
+            grader.close()
+        con = warehouse.connection("base")
+        asked = {"provider": [s.provider for s in shapes], "model": [s.model for s in shapes]}
+        con.register("asked_model", pa.table(asked))
+        params = {"task": plan.spec.name, "role": "judge"}
+        rows = sql.run_file(con, "generation/token_history", params).fetchall()
+        con.unregister("asked_model")
+    return counts, {(row[0], row[1]): Past(*row[2:7]) for row in rows}
+
+
+def _tokens(n_calls: int, past: Past | None, max_tokens: Any) -> tuple[Range, Range]:
+    if past is None:
+        most = float(n_calls * max_tokens) if isinstance(max_tokens, int) else None
+        return Range(0.0, None if n_calls else 0.0), Range(0.0, most if n_calls else 0.0)
+    # the sum of so many draws, around a mean that is itself known from n draws only
+    spread = DEVIATIONS * math.sqrt(n_calls + n_calls**2 / past.n)
+    pairs = ((past.input_mean, past.input_deviation), (past.output_mean, past.output_deviation))
+    high_in, high_out = (
+        n_calls * mean + spread * (mean if deviation is None else deviation) for mean, deviation in pairs
+    )
+    return Range(0.0, high_in), Range(0.0, high_out)
+
+
+def _cost(price: Price, tokens_in: Range, tokens_out: Range) -> Range | None:
+    rates = price.input_usd_per_mtok, price.output_usd_per_mtok
+    if rates[0] is None or rates[1] is None:
+        return None
+    if tokens_in.high is None or tokens_out.high is None:
+        return Range(0.0, None)
+    return Range(0.0, (tokens_in.high * float(rates[0]) + tokens_out.high * float(rates[1])) / 1e6)

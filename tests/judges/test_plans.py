@@ -1,0 +1,64 @@
+"""`plan` counts the calls of judges beside those of the models under test."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.judges.bench import BINARY, Bench
+from tests.pipeline.lab import SIX
+
+PAIR = {"kind": "preference", "version": 1}
+
+
+def planned(bench: Bench, **parts: object) -> int:
+    """Give the calls that judges would get."""
+    spec = bench.spec(**parts)  # type: ignore[arg-type]
+    return sum(one.n_requests for one in bench.lab.forecast(spec).estimates if "(judge" in one.model)
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+def test_the_judge_gets_as_many_calls_as_the_plan_says_and_then_none(bench: Bench, votes: int) -> None:
+    judge = bench.judge(votes=votes)
+    assert planned(bench, judge=judge) == 6 * votes
+    assert bench.lab.api.n_calls == 0
+    bench.run(judge)
+    assert bench.n_judged == 6 * votes
+    assert planned(bench, judge=judge) == 0
+
+
+def test_a_changed_rubric_and_more_votes_and_samples_are_planned(bench: Bench) -> None:
+    bench.lab.data(SIX[:4])
+    bench.run()
+    assert planned(bench, judge=bench.judge(votes=3)) == 8
+    bench.lab.data(SIX)
+    assert planned(bench) == 2
+    bench.file({**BINARY, "prompt": BINARY["prompt"] + " Be strict."})
+    assert planned(bench) == 6
+    assert bench.calls(bench.run) == 6
+
+
+def test_a_preference_is_planned_for_all_but_its_opponent(bench: Bench) -> None:
+    bench.file(PAIR)
+    bench.says = lambda call: {"winner": "tie", "reason": ""}
+    models = [bench.lab.model(), bench.lab.model(name="m2", **{"as": "rival"})]
+    parts = {"judge": bench.judge(against="rival", swap=True), "model": None, "models": models}
+    assert planned(bench, **parts) == 12
+    bench.run(**parts)  # type: ignore[arg-type]
+    assert bench.n_judged == 12
+    assert planned(bench, **parts) == 0
+
+
+def test_the_cost_of_a_judge_is_bounded_by_what_it_has_used(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price = "- {provider: openai_compatible, model: judge, input_usd_per_mtok: 10, output_usd_per_mtok: 50}"
+    bench.lab.folder.joinpath("prices.yaml").write_text(price)
+    monkeypatch.setenv("GRADETRAIL_PRICES", str(bench.lab.folder / "prices.yaml"))
+    first = bench.lab.forecast(bench.spec()).estimates[-1]
+    assert first.cost_usd is not None
+    assert (first.cost_usd.low, first.cost_usd.high) == (0, None)
+    bench.run()
+    again = bench.lab.forecast(bench.spec(bench.judge(votes=2))).estimates[-1]
+    assert again.basis == "at most, without nudges; history of 6 calls"
+    assert again.cost_usd is not None
+    assert again.cost_usd.high == pytest.approx(6 * (100 * 10 + 20 * 50) / 1e6)
