@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gradetrail import pipeline
 from gradetrail.errors import SpecError
 from gradetrail.scoring.definition import definitions
 from tests.scoring.grading import spec_with
@@ -165,3 +166,22 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         spec_with({"type": "label", **options})
+
+
+def test_a_run_is_graded_again_without_the_files_of_its_labels_and_functions(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    desk.write("labels.csv", "sample_id,score\na,1\n")
+    desk.write("grade.py", "def grade(frame):\n    return [1] * frame.height\n")
+    desk.run(
+        {
+            "people": {"type": "label", "file": "labels.csv"},
+            "own": {"type": "python", "path": "grade.py"},
+            "both": {"type": "combine", "of": ["people", "own"]},
+        }
+    )
+    before = desk.rows("select scorer, scorer_id, sample_id, raw_score from graded order by all")
+    for name in ("labels.csv", "grade.py", "spec.yaml", "data.jsonl", "answers.jsonl"):
+        (tmp_path / name).unlink()
+    done = pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
+    assert [item.n_rows for item in done] == [2, 2, 2]
+    assert desk.rows("select scorer, scorer_id, sample_id, raw_score from graded order by all") == before
