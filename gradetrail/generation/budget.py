@@ -1,7 +1,7 @@
 """What a command may cost: the ceiling `max_cost_usd` over all its specs and roles.
 
-Invariant: money is exact; a command with a ceiling asks no model that has no price; the ceiling is
-passed by no more than what the calls in flight cost.
+Invariant: money is exact; a command with a ceiling asks no model that has no price, and stops where one
+answers at a cost that nobody knows; the ceiling is passed by no more than what the calls in flight cost.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Budget:
     def __init__(self, prices: Iterable[Price], max_usd: Decimal | None) -> None:
         self.max_usd = max_usd
         self.spent_usd = Decimal(0)
-        self.n_unpriced = 0
-        """Answered calls whose cost is not known."""
+        self.unpriced: set[str] = set()
+        """Models that answered at a cost which is not known."""
         self._prices = list(prices)
         self._today: dict[tuple[str, str], Price | None] = {}
 
@@ -50,10 +50,10 @@ class Budget:
         cost = call.get("billed_usd")
         if cost is None:
             cost = self.cost_usd(call)
-        if cost is None:
-            self.n_unpriced += call.get("status") == "ok" and call["provider"] not in FREE
-        else:
+        if cost is not None:
             self.spent_usd += cost
+        elif call.get("status") == "ok" and call["provider"] not in FREE:
+            self.unpriced.add(f"{call['provider']}/{call['model']}")
 
     def cost_usd(self, call: Mapping[str, Any]) -> Decimal | None:
         """Price one call by its tokens; None if the price or the tokens are not known."""
@@ -69,9 +69,17 @@ class Budget:
         return total
 
     @property
-    def is_spent(self) -> bool:
-        """Whether the ceiling is reached."""
-        return self.max_usd is not None and self.spent_usd >= self.max_usd
+    def reason_to_stop(self) -> str | None:
+        """Say why no further call may be made; None if one may."""
+        if self.max_usd is None:
+            return None
+        if self.unpriced:
+            models = ", ".join(sorted(self.unpriced))
+            why = "answers without saying how many tokens it used, or tokens of a kind that has no price"
+            return f"max_cost_usd of ${self.max_usd} cannot hold: {models} {why}"
+        if self.spent_usd >= self.max_usd:
+            return f"max_cost_usd of ${self.max_usd} is reached (${self.spent_usd:f})"
+        return None
 
 
 FREE = frozenset({"mock", "replay"})

@@ -41,7 +41,7 @@ def test_a_thousand_small_sums_stay_exact() -> None:
 def test_missing_usage_is_unknown_and_counted_not_free(tokens: dict[str, int]) -> None:
     budget = Budget([price("m")], None)
     budget.add(call(**tokens))
-    assert (budget.spent_usd, budget.n_unpriced) == (0, 1)
+    assert (budget.spent_usd, budget.unpriced) == (0, {"anthropic/m"})
 
 
 def test_a_kind_of_token_without_a_price_makes_the_cost_unknown() -> None:
@@ -60,7 +60,17 @@ def test_a_ceiling_refuses_models_without_a_price_and_names_them() -> None:
 def test_a_ceiling_is_reached_when_it_is_spent() -> None:
     budget = Budget([price("m")], Decimal("0.0001"))
     budget.add(call(input_tokens=10, output_tokens=1))
-    assert not budget.is_spent
+    assert budget.reason_to_stop is None
     budget.add(call(input_tokens=20, output_tokens=0))
     assert budget.spent_usd == Decimal("0.000105")
-    assert budget.is_spent
+    assert budget.reason_to_stop == "max_cost_usd of $0.0001 is reached ($0.000105)"
+
+
+def test_a_ceiling_stops_where_an_answer_has_no_known_cost() -> None:
+    budget, open_ended = Budget([price("m")], Decimal(1)), Budget([price("m")], None)
+    for one in (budget, open_ended):
+        one.add(call(status="error"))
+        assert one.reason_to_stop is None
+        one.add(call(output_tokens=5))
+    assert "anthropic/m answers without saying how many tokens it used" in str(budget.reason_to_stop)
+    assert open_ended.reason_to_stop is None
