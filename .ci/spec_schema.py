@@ -135,6 +135,9 @@ def widened(full: Schema, definitions: Schema) -> None:
     definitions["JsonMatch"]["properties"]["fields"] = fields | either(
         {"type": "null"}, several(TEXT), field_rules
     )
+    parts = definitions["Combine"]["properties"]["of"]
+    del parts["type"], parts["additionalProperties"]
+    definitions["Combine"]["properties"]["of"] = parts | either(several(TEXT), mapping({"type": "number"}))
     for name in kinds:
         definitions[name]["properties"]["extract"] = ref("AnyExtract")
     properties = full["properties"]
@@ -164,7 +167,7 @@ def spec_schema() -> Schema:
     for name, block in {"Spec": full, **definitions}.items():
         for field, value in block.get("properties", {}).items():
             value.pop("title", None)
-            for owner in (name, "ScorerBase", "RequestParams"):
+            for owner in (name, "ScorerBase", "Scaled", "RequestParams"):
                 if (owner, field) in docs:
                     value["description"] = docs[owner, field]
                     break

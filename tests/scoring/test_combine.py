@@ -197,6 +197,28 @@ def test_what_cannot_be_combined_is_refused_with_its_field(
     assert (fault.field, message in fault.message) == (field, True), caught.value.faults
 
 
+def test_the_cases_of_a_switch_may_be_labels_expressions_and_functions(tmp_path: Path) -> None:
+    kinds = ["label", "sql", "python", "numeric"]
+    samples = [{"id": kind, "answer": "4", "kind": kind, "human": 0.5} for kind in kinds]
+    desk = Desk(tmp_path, [{"sample_id": kind, "text": "4 it is"} for kind in kinds], samples)
+    desk.write("grade.py", "def grade(frame):\n    return [0.25] * frame.height\n")
+    cases = {
+        "label": {"type": "label", "field": "human"},
+        "sql": {"type": "sql", "sql": "{'score': 0.75, 'detail': kind}"},
+        "python": {"type": "python", "path": "grade.py"},
+        "numeric": "numeric",
+    }
+    switch = {"type": "switch", "on": "{{ kind }}", "cases": cases}
+    desk.run({"each": switch, "whole": {"type": "combine", "of": ["each"]}})
+    assert {row[0]: row[1:] for row in desk.grades("whole")} == {
+        "label": ("scored", 0.5, "each 0.5"),
+        "sql": ("scored", 0.75, "each 0.75"),
+        "python": ("scored", 0.25, "each 0.25"),
+        "numeric": ("scored", 1.0, "each 1"),
+    }
+    assert desk.rows("select detail from graded where scorer = 'each' and sample_id = 'sql'") == [("sql",)]
+
+
 def test_a_part_without_bounds_or_threshold_is_refused(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ANSWERS)
     free = {"type": "sql", "sql": "length(text)", "scale": None}
