@@ -131,9 +131,10 @@ def free_port() -> int:
 
 
 def short(error: BaseException) -> str:
-    """Give the last line of a failure that says something."""
+    """Give the line of a failure that says most: the last with the word error, else the last."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__).replace("|", "\\|")[:200]
+    telling = [line for line in lines if "error" in line.lower()] or lines or [type(error).__name__]
+    return telling[-1].replace("|", "\\|")[:200]
 
 
 class Table:
