@@ -43,14 +43,12 @@ with trial as materialized (
     ) as pairs
 ),
 
-sample as (
+-- read by paired_totals
+sample as ( -- noqa: ST03
     select
-        trial.task,
-        trial.scorer,
-        trial.metric,
-        trial.model,
-        trial.prompt,
-        trial.sample_id,
+        trial.task as board,
+        trial.scorer as entry,
+        struct_pack(metric := trial.metric, model := trial.model, prompt := trial.prompt) as pair,
         min(trial.cluster) as cluster,
         weighted_mean(trial.a_score, 1) as a_score,
         weighted_mean(trial.b_score, 1) as b_score,
@@ -66,58 +64,24 @@ sample as (
         trial.sample_id
 ),
 
-unit as (
-    select
-        sample.task,
-        sample.scorer,
-        sample.metric,
-        sample.model,
-        sample.prompt,
-        exact_sum(sample.gain) as gain,
-        exact_sum(sample.a_score) as a_score,
-        exact_sum(sample.b_score) as b_score,
-        count(*) as size,
-        bool_and(
-            sample.a_score in (0, 1) and sample.b_score in (0, 1) and sample.cluster is null
-        ) as is_binary,
-        min(sample.cluster) is not null as is_cluster
-    from sample
-    group by
-        sample.task,
-        sample.scorer,
-        sample.metric,
-        sample.model,
-        sample.prompt,
-        coalesce('c' || sample.cluster, 's' || sample.sample_id)
-),
-
 total as (
     select
-        unit.task,
-        unit.scorer,
-        unit.metric,
-        unit.model,
-        unit.prompt,
-        count(*) as n_units,
-        cast(sum(unit.size) as bigint) as n_shared,
-        exact_sum(unit.gain) as gain_sum,
-        exact_sum(unit.gain * unit.gain) as gain_squares,
-        exact_sum(unit.gain * unit.size) as gain_sizes,
-        cast(sum(unit.size * unit.size) as bigint) as size_squares,
-        exact_sum(unit.a_score) as a_sum,
-        exact_sum(unit.b_score) as b_sum,
-        min(unit.gain) = max(unit.gain) and not bool_or(unit.is_cluster) as is_constant,
-        count(*) filter (where unit.gain > 0) as n_better,
-        count(*) filter (where unit.gain < 0) as n_worse,
-        bool_and(unit.is_binary) as is_binary,
-        bool_or(unit.is_cluster) as is_clustered
-    from unit
-    group by
-        unit.task,
-        unit.scorer,
-        unit.metric,
-        unit.model,
-        unit.prompt
+        paired.board as task,
+        paired.entry as scorer,
+        paired.pair.metric as metric,
+        paired.pair.model as model,
+        paired.pair.prompt as prompt,
+        paired.n_units,
+        paired.n_shared,
+        paired.gain,
+        paired.a_mean,
+        paired.b_mean,
+        paired.stderr,
+        paired.n_better,
+        paired.n_worse,
+        paired.test,
+        paired.p
+    from paired_totals(sample) as paired
 ),
 
 counted as (
@@ -171,33 +135,20 @@ measured as (
         counted.*,
         coalesce(total.n_shared, 0) as n_shared,
         total.n_units,
-        total.gain_sum / total.n_shared as gain,
-        total.a_sum / total.n_shared as a_mean,
-        total.b_sum / total.n_shared as b_mean,
-        case
-            when total.n_units < 2 then null
-            when total.is_constant then 0.0
-            else clustered_stderr(
-                total.n_units,
-                total.n_shared,
-                total.gain_sum,
-                total.gain_squares,
-                total.gain_sizes,
-                total.size_squares
-            )
-        end as stderr,
+        total.gain,
+        total.a_mean,
+        total.b_mean,
+        total.stderr,
         coalesce(total.n_better, 0) as n_better,
         coalesce(total.n_worse, 0) as n_worse,
         case
             when total.n_shared = 1 and counted.n_pairs > 1 and counted.is_all_binary then 'fisher'
-            when total.is_clustered then 'sign over clusters'
-            when total.is_binary then 'mcnemar'
-            when total.n_shared > 0 then 'sign'
+            else total.test
         end as test,
         case
             when total.n_shared = 1 and counted.n_pairs > 1 and counted.is_all_binary
                 then fisher_exact(counted.n_a_ones, counted.n_pairs, counted.n_b_ones, counted.n_pairs)
-            else sign_test(total.n_better, total.n_worse)
+            else total.p
         end as p
     from counted
     left join total
@@ -269,7 +220,12 @@ select
     bounded.n_a_errors,
     bounded.n_b_errors,
     bounded.n_a_pending,
-    bounded.n_b_pending
+    bounded.n_b_pending,
+    case
+        when bounded.n_shared = 0 then 'no trial in common'
+        when bounded.stderr is null then 'one shared sample or cluster'
+        when bounded.p is null then 'no shared sample differs'
+    end as stats_reason
 from bounded
 order by
     bounded.task asc,

@@ -15,6 +15,7 @@ with served as (
         arg_min(responses.run_id, (responses.created_at, responses.run_id)) as first_run_id,
         arg_max(responses.run_id, (responses.created_at, responses.run_id)) as last_run_id
     from responses
+    where is_by_then(responses.run_id)
     group by
         responses.provider,
         responses.model,

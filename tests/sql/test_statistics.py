@@ -11,17 +11,19 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from gradetrail import sql
+from gradetrail.store import Live
+from gradetrail.warehouse.catalog import Catalog
 
+EMPTY = Live(files={}, loose={}, manifests=[], scorers=[], tasks=[], damaged=[], running=set())
 MACROS = [name for name in sql.everything() if name.startswith("macros/")]
 
 
 @pytest.fixture(scope="module")
 def con():
-    opened = sql.connect()
-    for name in sql.in_order(MACROS):
-        sql.create(opened, name)
-    yield opened
-    opened.close()
+    catalog = Catalog(EMPTY)
+    catalog.provide(" ".join(name.partition("/")[2] for name in MACROS))
+    yield catalog.cursor()
+    catalog.close()
 
 
 def value(con, text, *params):
