@@ -21,11 +21,20 @@ from gradetrail.request import REQUEST_TAG, canonical_json, hash_canonical
 from gradetrail.store import Live, Store
 from gradetrail.store.layout import Part, parse_part
 from gradetrail.store.sealing import next_number
-from gradetrail.store.segments import read
+from gradetrail.store.segments import row_groups
 from gradetrail.warehouse.bundles import PAID, Known, Record, definition_of, opened, unknown_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+IDENTIFYING = (
+    "run_id", "response_id", "request_key", "request", "messages", "text", "reasoning", "tool_calls",
+    "stop_reason", "served_model",
+)  # fmt: skip
+"""Columns from which the ids of an answer follow, and the ids."""
+CHECKED_AT_ONCE = 1_000
+"""Answers that are Python objects at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +91,35 @@ def _bring(store: Store, live: Live, manifest: Record) -> int | None:
 
 
 def _bring_paid(store: Store, known: Known, live: Live) -> int:
-    """Publish responses and calls that are not there, each under the next number of the run that paid."""
-    runs: dict[str, dict[str, pa.Table]] = {}
+    """Publish responses and calls that are not there, each under the next number of the run that paid.
+
+    A file of which nothing is known is copied as it is, so that memory holds only what two runs share.
+    """
+    import pyarrow.parquet as pq
+
+    runs: dict[str, dict[str, pa.Table | Path]] = {}
     for table in PAID:
         for file in map(Path, live.files[table]):
-            rows = known.missing(table, file)
-            rows = read(file, table) if rows is None else rows
-            part = parse_part(file.name)
-            if part is not None and rows.num_rows:
-                runs.setdefault(part.run_id, {})[table] = rows
+            part, rows = parse_part(file.name), known.missing(table, file)
+            if part is not None and (rows is None or rows.num_rows):
+                runs.setdefault(part.run_id, {})[table] = file if rows is None else rows
+    n_answers = 0
     for run_id, tables in runs.items():
         number = next_number(store.storage, run_id)
-        for table, rows in tables.items():
-            while not store.publish(table, Part(run_id, number).stem, rows):
+        for table, missing in tables.items():
+            while not _publish(store, table, Part(run_id, number), missing):
                 number += 1  # another process took the number
-    return sum(tables["responses"].num_rows for tables in runs.values() if "responses" in tables)
+            if table == "responses":
+                n_answers += (
+                    pq.read_metadata(missing).num_rows if isinstance(missing, Path) else missing.num_rows
+                )
+    return n_answers
+
+
+def _publish(store: Store, table: str, part: Part, rows: pa.Table | Path) -> bool:
+    if isinstance(rows, Path):
+        return store.storage.create(part.segment(table), _copying(rows))
+    return store.publish(table, part.stem, rows)
 
 
 def _bring_tasks(store: Store, own: Sequence[Record], others: Sequence[Record]) -> None:
@@ -118,7 +141,9 @@ def _copying(file: Path) -> Callable[[BinaryIO], None]:
 
 def _check_answers(file: str, path: Path) -> None:
     """Refuse answers whose ids do not follow from their content."""
-    for row in read(Path(file), "responses").to_pylist():
+    groups = row_groups(Path(file), "responses", IDENTIFYING)
+    batches = (batch for group in groups for batch in group.to_batches(max_chunksize=CHECKED_AT_ONCE))
+    for row in (row for batch in batches for row in batch.to_pylist()):
         try:
             fields = {**orjson.loads(row["request"]), "messages": orjson.loads(row["messages"])}
             key = hash_canonical(REQUEST_TAG, canonical_json(fields))
