@@ -81,9 +81,15 @@ def gate(
     verdict = str(found[0]["gate"]) if found else "unusable"
     if params["a_run"] == params["b_run"]:
         say(f"note: both sides are {params['a_run']}: nothing changed since")
-    printed = PRINTERS[form](verdict, params["a_run"], params["b_run"], found)
+    told = _blocking(found) if strict else found
+    printed = PRINTERS[form](verdict, params["a_run"], params["b_run"], told)
     write(printed, output)
     _end(verdict, found, strict=strict)
+
+
+def _blocking(rows: Sequence[Record]) -> list[Record]:
+    """Mark what is undecided as what blocks: a test report then shows a failure."""
+    return [{**row, "is_blocking": row["verdict"] == "undecided"} for row in rows]
 
 
 def _end(verdict: str, rows: Sequence[Record], *, strict: bool) -> None:
@@ -177,18 +183,21 @@ def _markdown(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
 
 
 def _json(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
-    body = [{name: plain(value) for name, value in row.items() if name != "gate"} for row in rows]
+    body = [
+        {name: plain(value) for name, value in row.items() if name not in ("gate", "is_blocking")}
+        for row in rows
+    ]
     whole = {"gate": verdict, "base": base, "new": new, "rows": body}
     return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
 
 
 def _junit(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
-    """Write one test case for each row; what could not be judged is an error, undecided is skipped."""
+    """Write one test case for each row: an error if it could not be judged, skipped if undecided."""
     import xml.etree.ElementTree as ET
 
     kinds = {"fail": "failure", "not comparable": "error", "errors": "error", "undecided": "skipped"}
     kinds |= dict.fromkeys(("added", "removed", "not gated"), "skipped")
-    found = [kinds.get(row["verdict"], "") for row in rows]
+    found = ["failure" if row.get("is_blocking") else kinds.get(row["verdict"], "") for row in rows]
     counts = {
         "tests": len(rows),
         "failures": found.count("failure"),

@@ -113,6 +113,15 @@ counted as (
         count(*) filter (where is_failure(trial.b_outcome)) as n_b_errors,
         count(*) filter (where trial.a_outcome in ('pending', 'skipped')) as n_a_pending,
         count(*) filter (where trial.b_outcome in ('pending', 'skipped')) as n_b_pending,
+        count(*) filter (
+            where
+            trial.cause = 'error'
+            and (trial.a_score is null) <> (trial.b_score is null)
+            and coalesce(trial.a_outcome, '') not in ('pending', 'skipped')
+            and coalesce(trial.b_outcome, '') not in ('pending', 'skipped')
+            and not coalesce(is_failure(trial.a_outcome), false)
+            and not coalesce(is_failure(trial.b_outcome), false)
+        ) as n_excluded,
         count(*) filter (where trial.is_shared) as n_pairs,
         count(*) filter (where trial.is_shared and trial.a_score = 1) as n_a_ones,
         count(*) filter (where trial.is_shared and trial.b_score = 1) as n_b_ones,
@@ -221,6 +230,7 @@ select
     bounded.n_b_errors,
     bounded.n_a_pending,
     bounded.n_b_pending,
+    bounded.n_excluded,
     case
         when bounded.n_shared = 0 then 'no trial in common'
         when bounded.stderr is null then 'one shared sample or cluster'

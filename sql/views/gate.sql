@@ -76,6 +76,14 @@ differing as (
                         )
                 end,
                 case
+                    when compared.n_excluded > max_apart * compared.n_trials
+                        then format(
+                            'other samples: {:,} of {:,} count on one side only',
+                            compared.n_excluded,
+                            compared.n_trials
+                        )
+                end,
+                case
                     when compared.n_a_pending > 0
                         then format(
                             'partial: {:,} of {:,} have no grade yet in the base',

@@ -174,9 +174,10 @@ def test_junit_says_error_for_what_cannot_be_judged_and_skipped_for_what_is_unde
     shop.run()
     shop.run("--limit", "20")
 
-    def tags(base: str, new: str) -> list[str]:
-        (suite,) = ET.fromstring(shop.gate(base, new, "--format", "junit").raw)
+    def tags(base: str, new: str, *flags: str) -> list[str]:
+        (suite,) = ET.fromstring(shop.gate(base, new, "--format", "junit", *flags).raw)
         return [case[0].tag for case in suite.findall("testcase")]
 
     assert tags("sums@main", "latest~1") == ["skipped"]
+    assert tags("sums@main", "latest~1", "--strict") == ["failure"]
     assert tags("sums@main", "latest") == ["error"]

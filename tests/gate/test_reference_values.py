@@ -206,6 +206,23 @@ def test_only_samples_that_both_have_are_compared() -> None:
     assert (row["base_mean"], row["new_mean"], row["mean_drop"], row["verdict"]) == (5.0, 5.0, 0.0, "pass")
 
 
+@pytest.mark.parametrize(("policy", "verdict"), [("wrong", "fail"), ("exclude", "not comparable")])
+def test_answers_that_do_not_count_cannot_hide_a_loss(policy: str, verdict: str) -> None:
+    """A model that stops answering half of the questions is worse, or not to be compared: never as good."""
+    base: dict[str, Any] = {f"s{k}": 1 for k in range(20)}
+    new = base | {f"s{k}": "unparsed" for k in range(10)}
+    (row,) = judged({"grades": sides(base, new), "unanswered": policy})
+    assert row["verdict"] == verdict
+    if policy == "exclude":
+        assert row["reason"] == "other samples: 10 of 20 count on one side only"
+
+
+def test_rows_without_a_target_on_either_side_are_left_out() -> None:
+    whole: dict[str, Any] = {f"s{k}": 1 for k in range(8)} | {f"n{k}": "no_target" for k in range(8)}
+    (row,) = judged({"grades": sides(whole, whole)})
+    assert (row["verdict"], row["n_shared"]) == ("pass", 8)
+
+
 def test_another_definition_is_refused_and_named() -> None:
     grades = broken(8)
     for row in grades:
