@@ -80,6 +80,8 @@ def judge_of(options: dict[str, Any]) -> Callable[[list[Any]], dict[str, Any]]:
         )
         return bool(is_same) and not _are_tiny_and_different(given, wanted)
 
+    is_equal(read("1")[0], read("2")[0])  # what is made at first use takes none of an answer's time
+
     def judge(item: list[Any]) -> dict[str, Any]:
         text, targets = item
         given = read(text)
