@@ -337,10 +337,11 @@ def _grades(
 
 
 def _encoded(scores: pa.Table) -> pa.Table:
-    """Hold text that repeats as dictionaries."""
+    """Copy text that repeats into dictionaries, and the rest out of DuckDB's wider buffers."""
     for number, name in enumerate(scores.column_names):
-        if name in REPEATED:
-            scores = scores.set_column(number, name, scores.column(name).dictionary_encode())
+        column = scores.column(name)
+        compact = column.dictionary_encode() if name in REPEATED else column.combine_chunks()
+        scores = scores.set_column(number, name, compact)
     return scores
 
 
