@@ -43,6 +43,7 @@ def write_database(warehouse: Warehouse, target: Path) -> None:
 
 
 def _fill(source: duckdb.DuckDBPyConnection, copy: duckdb.DuckDBPyConnection) -> None:
+    sql.define_text(copy, "as_of_run", None)  # what is copied is as of that moment already
     for name in LISTS:
         (values,) = source.execute(f"select {name}()").fetchall()[0]
         sql.define_list(copy, name, values)
