@@ -24,7 +24,7 @@ def differences() -> Found:
     run = world.run("20261130T083112Z-t-000001", "t", category=True)
     facts, letters = {}, {}
     for number in range(N_MODELS):
-        model, n = f"m{number:04}", int(rng.choice([1, 2, 3, 5, 10, 30]))
+        model, n = f"m{number:04}", int(rng.choice([1, 2, 5, 10, 20, 30]))
         facts[model] = answers(rng, CONFIDENCES[number % len(CONFIDENCES)], n)
         letters[model] = options(rng, n, int(rng.integers(2, 6)))
         for i, ((confidence, right, nll, tokens), (gold, letter, count)) in enumerate(
@@ -80,7 +80,7 @@ Option = tuple[str, str | None, int]
 def answers(rng: np.random.Generator, kind: str, n: int) -> list[Answer]:
     """Draw confidence, whether it is right, and token log-probabilities."""
     rows: list[Answer] = []
-    chance = rng.choice([0.0, 1.0, rng.random(), rng.random(), rng.random()])
+    chance = rng.choice([0.0, 1.0, *rng.random(6)])
     for _ in range(n):
         confidence: float | None = {
             "grid": int(rng.integers(0, 11)) / 10,
