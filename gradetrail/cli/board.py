@@ -202,6 +202,13 @@ SCREEN = {
     "pairwise": "scorer a_model b_model n_shared difference ci_low ci_high n_better n_worse p_holm verdict",
     "category_scores": "run_id scorer metric model prompt category n n_pass mean ci_low ci_high n_unanswered",
     "calibration": "task model prompt scorer n mean_confidence accuracy ece ece_mass brier auroc",
+    "history": "task model prompt scorer run_id mean change n_shared difference p verdict reason",
+    "power": "scorer a_model b_model n_shared difference samples_needed epochs_needed samples_usd verdict",
+    "variance": "run_id scorer model prompt n_samples n icc stderr_once stderr_now stderr_doubled reason",
+    "flaky": "run_id scorer model prompt sample_id n n_pass mean answers target",
+    "sample_stats": "task scorer sample_id n_entrants difficulty discrimination common_wrong_answer suspect",
+    "judge_agreement": "run_id a_scorer b_scorer metric n agreement kappa score_kappa_weighted reason",
+    "position_bias": "run_id scorer model prompt letter n share_gold share_answers accuracy recall_spread",
 }
 """Columns of wide views that a table for people shows; every other format has them all."""
 
