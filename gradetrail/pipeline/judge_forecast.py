@@ -7,7 +7,7 @@ nudges: every answer, every vote, every order. Nothing is called or written.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,8 @@ from gradetrail.pipeline.judging import open_ballots
 from gradetrail.prices import Price, price_file, price_on, prices_of
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.grade import Definition
-from gradetrail.scoring.planner import RunGrader
+from gradetrail.scoring.judging import Docket
+from gradetrail.scoring.planner import dockets
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
 
@@ -95,12 +96,11 @@ def _known(
     shapes = [definition.judge.shape for definition in judges if definition.judge is not None]
     with Warehouse(root) as warehouse:
         if run_id is not None:
-            grader = RunGrader(warehouse, plan.spec, run_id)
             for definition in judges:
-                docket = grader.docket(definition)
-                n_open = sum(ballot.n_open for ballot in open_ballots(docket))
-                counts[definition.name] = (docket.n_answers, n_open)
-            grader.close()
+                sizes: list[int] = []
+                parts = _counted(dockets(warehouse, plan.spec, run_id, definition), sizes)
+                n_open = sum(ballot.n_open for ballot in open_ballots(parts))
+                counts[definition.name] = (sum(sizes), n_open)
         con = warehouse.connection("base")
         asked = {"provider": [s.provider for s in shapes], "model": [s.model for s in shapes]}
         con.register("asked_model", pa.table(asked))
@@ -108,6 +108,12 @@ def _known(
         rows = sql.run_file(con, "generation/token_history", params).fetchall()
         con.unregister("asked_model")
     return counts, {(row[0], row[1]): Past(*row[2:7]) for row in rows}
+
+
+def _counted(parts: Iterable[Docket], sizes: list[int]) -> Iterator[Docket]:
+    for docket in parts:
+        sizes.append(docket.n_answers)
+        yield docket
 
 
 def _tokens(n_calls: int, past: Past | None, max_tokens: Any) -> tuple[Range, Range]:

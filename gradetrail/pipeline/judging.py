@@ -6,6 +6,7 @@ paid once whoever asks again; everything that can be known to be wrong is said b
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -25,7 +26,7 @@ from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.judge_check import judge_warnings
 from gradetrail.scoring.judge_setup import judge_spec
 from gradetrail.scoring.judging import Docket
-from gradetrail.scoring.planner import RunGrader, ungraded
+from gradetrail.scoring.planner import dockets, ungraded
 from gradetrail.spec import Model, Spec
 from gradetrail.store import Store
 from gradetrail.store.layout import FORMAT_FILE
@@ -107,16 +108,17 @@ def _with_judge(spec: Spec, model: Model) -> Spec:
     return judge_spec(spec).model_copy(update={"models": (model,)})
 
 
-def open_ballots(docket: Docket) -> Iterator[Ballot]:
+def open_ballots(parts: Iterable[Docket]) -> Iterator[Ballot]:
     """Yield what a judge is still to be asked; equal questions once."""
     seen: set[str] = set()
-    for ballot in docket.ballots(is_grading=False):
-        if ballot.next() is None:
-            continue
-        key = ballot.request(Ask(1, is_nudge=False))[0].key
-        if key not in seen:
-            seen.add(key)
-            yield ballot
+    for docket in parts:
+        for ballot in docket.ballots(is_grading=False):
+            if ballot.next() is None:
+                continue
+            key = ballot.request(Ask(1, is_nudge=False))[0].key
+            if key not in seen:
+                seen.add(key)
+                yield ballot
 
 
 def ask_judges(
@@ -139,11 +141,9 @@ def ask_judges(
     counts: dict[str, int] = {}
     with Warehouse(root) as warehouse:
         due = ungraded(warehouse, run_id, judges, force=force)
-        if due:
-            grader = RunGrader(warehouse, spec, run_id)
-            for definition in due:
-                counts[definition.name] = sum(1 for _ in open_ballots(grader.docket(definition)))
-            grader.close()
+        for definition in due:
+            ballots = open_ballots(dockets(warehouse, spec, run_id, definition))
+            counts[definition.name] = sum(1 for _ in ballots)
     due = [definition for definition in due if counts[definition.name]]
     if not due:
         return
@@ -190,15 +190,11 @@ def _ask(
     progress = Progress(n_requests=n_ballots, observe=calls.observe)
     log = RunLog(root, writer.run_id, secrets_of(own))
     writer.flush()
-    with Warehouse(root) as warehouse:
-        grader = RunGrader(warehouse, spec, writer.run_id)
-        docket = grader.docket(definition)
-        try:
-            engine = Engine(writer.run_id, own.run, shared, writer, progress, log)
-            ending = drive_work(engine, own, lambda providers: _work(docket, model, providers))
-        finally:
-            log.close()
-            grader.close()
+    with Warehouse(root) as warehouse, contextlib.closing(log):
+        engine = Engine(writer.run_id, own.run, shared, writer, progress, log)
+        # a generation that is stopped leaves its parts half read
+        with contextlib.closing(dockets(warehouse, spec, writer.run_id, definition)) as parts:
+            ending = drive_work(engine, own, lambda providers: _work(parts, model, providers))
     return _verdict(writer.run_id, definition.name, ending, progress)
 
 
@@ -208,8 +204,8 @@ def _verdict(run_id: str, scorer: str, ending: Ending, progress: Progress) -> Ve
     return Verdict(run_id, scorer, status, None if status == "complete" else ending.reason, progress)
 
 
-def _work(docket: Docket, model: Model, providers: Providers) -> Iterator[Work]:
-    for ballot in open_ballots(docket):
+def _work(parts: Iterable[Docket], model: Model, providers: Providers) -> Iterator[Work]:
+    for ballot in open_ballots(parts):
         provider = providers.of(model, ballot.bench.setup.shape)
         yield _conversation(ballot, provider, keep_raw=model.keep_raw, keep_logprobs=bool(model.logprobs))
 

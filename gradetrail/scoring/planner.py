@@ -308,9 +308,7 @@ def _grades(
 
     if not wanted:
         return
-    con = warehouse.connection("macros", "base", "graded")
-    n_trials = sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
-    n_parts = max(1, -(-n_trials // PART_TRIALS))
+    n_parts = count_parts(warehouse, run_id)
     found: dict[str, list[tuple[pa.Table, int]]] = {}
     for part in range(n_parts):
         grader = RunGrader(
@@ -334,6 +332,26 @@ def _grades(
     for definition in wanted if found else ():
         graded = found.pop(definition.name)
         yield definition, pa.concat_tables([rows for rows, _ in graded]), sum(n for _, n in graded)
+
+
+def count_parts(warehouse: Warehouse, run_id: str) -> int:
+    """Say in how many parts the answers of a run are read."""
+    con = warehouse.connection("macros", "base", "graded")
+    n_trials = sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
+    return max(1, -(-int(n_trials) // PART_TRIALS))
+
+
+def dockets(
+    warehouse: Warehouse, spec: Spec, run_id: str, definition: Definition
+) -> Generator[Docket, None, None]:
+    """Yield the answers of a run that a judge may be asked about, part by part."""
+    n_parts = count_parts(warehouse, run_id)
+    for part in range(n_parts):
+        grader = RunGrader(warehouse, spec, run_id, part=part, n_parts=n_parts)
+        try:
+            yield grader.docket(definition)
+        finally:
+            grader.close()
 
 
 def _encoded(scores: pa.Table) -> pa.Table:

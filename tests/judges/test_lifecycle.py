@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
+from typing import Any
 
 import pytest
 
@@ -15,8 +14,8 @@ from gradetrail import pipeline
 from gradetrail.errors import SpecError
 from tests.cli.command import gradetrail
 from tests.judges.bench import BINARY, Bench, right
-from tests.pipeline.lab import SIX, chat
-from tests.servers import Reply
+from tests.pipeline.lab import SIX
+from tests.servers import Call, Reply
 
 PRICES = """
 - {provider: openai_compatible, model: m1, input_usd_per_mtok: 1, output_usd_per_mtok: 2}
@@ -245,15 +244,17 @@ def test_killed_while_judging_nothing_that_was_replied_is_asked_again(bench: Ben
     bench.lab.data([{**SIX[0], "id": f"s{n}", "question": f"What is {n}+0? [[gold={n}]]"} for n in range(40)])
     spec = bench.spec(run={"concurrency": 2})
     pipeline.generate(spec, warehouse=bench.lab.warehouse)
-    bench.says = lambda call: Reply(body=chat(json.dumps(right(call))), delay_s=0.05)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gradetrail", "score", "spec.yaml"], cwd=bench.lab.folder
-    )
-    deadline = time.monotonic() + 60
-    while bench.n_judged < 10 and time.monotonic() < deadline:
-        time.sleep(0.01)  # waits for another process
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process: list[subprocess.Popen[bytes]] = []
+
+    def says(call: Call) -> Any:
+        if bench.n_judged == 12:
+            os.kill(process[0].pid, signal.SIGKILL)
+        return right(call)
+
+    bench.says = says
+    command = [sys.executable, "-m", "gradetrail", "score", "spec.yaml"]
+    process.append(subprocess.Popen(command, cwd=bench.lab.folder))
+    assert process[0].wait() == -signal.SIGKILL
     before = bench.n_judged
     bench.says = right
     (item,) = bench.score(spec)
