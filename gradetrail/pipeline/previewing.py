@@ -17,7 +17,8 @@ from gradetrail.pipeline.grading import everything, to_score
 from gradetrail.pipeline.recorded import SpecLike, warehouse_root
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.definition import Definition
-from gradetrail.scoring.planner import RunGrader, is_current, task_record
+from gradetrail.scoring.planner import is_current, task_record
+from gradetrail.scoring.run_grader import RunGrader
 from gradetrail.spec import Spec
 from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.supposed import Supposition, rows_if

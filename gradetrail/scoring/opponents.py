@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from gradetrail import sql
 from gradetrail.errors import Fault, SelectionError, did_you_mean
 from gradetrail.scorer_spec import Judge, Opponent
+from gradetrail.scoring.definition import Definition
+from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,3 +72,11 @@ def _chosen(kind: str, named: str | None, own: str, known: Sequence[str], run_id
         return names[0]
     message = f"the opponent's run has no {kind} `{wanted}`"
     raise SelectionError(Fault(message, run_id, f"against.{kind}", did_you_mean(wanted, names)))
+
+
+def opponent_run(warehouse: Warehouse, run_id: str, definition: Definition) -> str:
+    """Name the run whose answers a judge compares with; empty if it compares with none."""
+    against = definition.scorer.against if isinstance(definition.scorer, Judge) else None
+    if against is None or against.target:
+        return ""
+    return warehouse.run_id(against.run) if against.run is not None else run_id

@@ -1,4 +1,4 @@
-"""Which grades are missing, and how they come about: reads answers, grades them, publishes whole files.
+"""Which grades are missing, and how they are published: whole files, one for each (run, scorer).
 
 Invariant: the grades of a (run, scorer) are published at once or not at all; nothing here calls a
 model; grades of older definitions stay.
@@ -13,32 +13,23 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from gradetrail import sql
-from gradetrail.dataset import parse_row
-from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import hide_headers
-from gradetrail.prompt import Renderer, RenderError, render
-from gradetrail.request import content_id
-from gradetrail.scorer_spec import Combine, Judge
 from gradetrail.scoring.combination import parts_first
-from gradetrail.scoring.grade import Definition, columns, grade
-from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
-from gradetrail.scoring.opponents import make_opponents
+from gradetrail.scoring.grade import Definition
+from gradetrail.scoring.opponents import opponent_run
 from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
-from gradetrail.scoring.provisions import parts_state, provide
+from gradetrail.scoring.provisions import parts_state
+from gradetrail.scoring.run_grader import RunGrader
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 GRADING_KEYS = ("target", "extract", "confidence", "scorers", "unanswered", "choices")
 """Blocks of a spec that decide grades: kept with the task, so that a run can be graded without its file."""
-FAULTS_SHOWN = 10
 PART_TRIALS = 100_000
 """Trials that are graded at a time."""
 MEMORY_LIMIT = "300MB"
@@ -89,171 +80,6 @@ def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) ->
     for definition in definitions:
         store.publish_scorer(definition.scorer_id(), definition.record())
     return store.publish_task(spec.name, task_record(spec, definitions))
-
-
-class RunGrader:
-    """Grades the answers of one run with any number of scorers."""
-
-    def __init__(
-        self,
-        warehouse: Warehouse,
-        spec: Spec,
-        run_id: str,
-        *,
-        runner: ProgramRunner = LocalRunner(),
-        copies_programs: bool = True,
-        part: int = 0,
-        n_parts: int = 1,
-    ) -> None:
-        """Read the answers, or one of so many parts; a part has all trials of a sample or none."""
-        self._runner, self._copies_programs = runner, copies_programs
-        self.con: duckdb.DuckDBPyConnection = warehouse.connection("macros", "base", "graded")
-        self.spec, self.run_id = spec, run_id
-        self._warehouse = warehouse
-        self.renderer = Renderer(spec, with_examples=False)
-        self._samples: list[tuple[str, str | None, str]] | None = None
-        self._rendered: dict[str, pa.Table] = {}
-        sql.run(self.con, "drop table if exists trial_answer")
-        answers = sql.arrow_file(
-            self.con, "scoring/answers", {"run_id": run_id, "part": part, "n_parts": n_parts}
-        )
-        self.con.register("trial_answer", answers)
-        self.n_trials = answers.num_rows
-        self._graded: dict[str, pa.Table] = {}
-        self.n_open = 0
-        """Ballots of the last scorer that more calls to its judge would add to."""
-
-    def close(self) -> None:
-        """Drop what was read."""
-        self.con.unregister("trial_answer")
-
-    def scores(self, definition: Definition) -> pa.Table:
-        """Grade all trials; rows of the stored table `scores`."""
-        self._provide_answers(definition)
-        sql.run_file(self.con, "scoring/no_judging")
-        self.n_open = 0
-        if isinstance(definition.scorer, Judge):
-            self.n_open = grade_by_judge(self._docket(definition))
-        else:
-            provide(
-                self.con,
-                self.run_id,
-                definition,
-                asked=self._asked(),
-                graded=self._graded,
-                copies_programs=self._copies_programs,
-            )
-            grade(self.con, definition, self._runner)
-        sql.run_file(self.con, "scoring/judge_sources")
-        params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
-        scores = sql.arrow_file(self.con, "scoring/score_rows", params)
-        if any(definition.name in s.of for s in self.spec.scorers.values() if isinstance(s, Combine)):
-            self._graded[definition.scorer_id()] = scores
-        return scores
-
-    def docket(self, definition: Definition) -> Docket:
-        """Give the answers that a judge is to be asked about; good until the next is asked for."""
-        self._provide_answers(definition)
-        return self._docket(definition)
-
-    def _provide_answers(self, definition: Definition) -> None:
-        """Make the table `answer` of all trials, with what the scorer needs of their samples."""
-        self.con.register("grading_input", self._inputs(definition))
-        try:
-            sql.run_file(self.con, "scoring/answer_inputs")
-        finally:
-            self.con.unregister("grading_input")
-
-    def _docket(self, definition: Definition) -> Docket:
-        scorer = definition.scorer
-        assert isinstance(scorer, Judge)
-        make_opponents(self.con, scorer, self.run_id, opponent_run(self._warehouse, self.run_id, definition))
-        params = {
-            "needs_opponent": scorer.against is not None,
-            "needs_target": definition.needs_target,
-            "reads_answer": bool({"conversation", "reasoning"} & definition.judge_prompt().names),
-        }
-        sql.run_file(self.con, "scoring/judge_answers", params)
-        contents = {(sample_id, order): content for sample_id, order, content in self._asked()}
-
-        def sample_of(sample_id: str, order: str | None) -> Sample:
-            sample = parse_row(contents[sample_id, order])
-            shown = orjson.loads(order) if order else None
-            return sample, self.renderer.values(sample, sample_id, 1, shown)[0]
-
-        return Docket(self.con, definition, self.run_id, sample_of)
-
-    def flips(self, definition: Definition, scores: pa.Table) -> list[dict[str, Any]]:
-        """Compare grades with the stored newest ones of the same scorer name; one dict per change."""
-        self.con.register("new_score", scores)
-        try:
-            params = {"run_id": self.run_id, "scorer": definition.name}
-            found = sql.run_file(self.con, "scoring/flips", params)
-            names = [column[0] for column in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        finally:
-            self.con.unregister("new_score")
-
-    def _inputs(self, definition: Definition) -> pa.Table:
-        """Render what the scorer needs of each sample: targets, options, patterns, switches."""
-        templates = columns(definition)
-        key = content_id("gradetrail.inputs.v1", [definition.target, templates])
-        if key not in self._rendered:
-            self._rendered[key] = self._render(definition.target, templates)
-        return self._rendered[key]
-
-    def _render(self, target: str | list[str] | None, templates: Mapping[str, str]) -> pa.Table:
-        import pyarrow as pa
-
-        names = [name for name in TEMPLATED if name in templates]
-        rows: dict[str, list[Any]] = {
-            name: [] for name in ("sample_id", "choice_order", "targets", "choices", *TEMPLATED)
-        }
-        faults: list[Fault] = []
-        for sample_id, order_text, content in self._asked():
-            try:
-                sample = parse_row(content)
-                order = orjson.loads(order_text) if order_text else None
-                values, _ = self.renderer.values(sample, sample_id, 1, order)
-                rows["targets"].append(self.renderer.targets(target, values))
-                rows["choices"].append(list(values["choices"]) if order is not None else None)
-                for name in TEMPLATED:
-                    rows[name].append(render(templates[name], values) if name in names else None)
-            except RenderError as error:
-                faults.append(
-                    Fault(str(error), f"run {self.run_id}, sample {sample_id}", "target or scorer template")
-                )
-                continue
-            rows["sample_id"].append(sample_id)
-            rows["choice_order"].append(order_text)
-        if faults:
-            more = [Fault(f"and {len(faults) - FAULTS_SHOWN} more")] if len(faults) > FAULTS_SHOWN else []
-            raise SpecError(*faults[:FAULTS_SHOWN], *more)
-        lists = ("targets", "choices")
-        return pa.table(
-            {
-                name: pa.array(v, pa.list_(pa.string()) if name in lists else pa.string())
-                for name, v in rows.items()
-            }
-        )
-
-    def _asked(self) -> list[tuple[str, str | None, str]]:
-        if self._samples is None:
-            rows = sql.run_file(self.con, "scoring/asked_samples").fetchall()
-            lost = [row[0] for row in rows if row[2] is None]
-            if lost:
-                raise SpecError(
-                    Fault(
-                        f"the dataset rows of {len(lost)} samples are not in the warehouse",
-                        f"run {self.run_id}",
-                    )
-                )
-            self._samples = rows
-        return self._samples
-
-
-TEMPLATED = ("pattern", "switch", "program", "checks", "stdin", "stdout", "label")
-"""Columns that a scorer may ask to have rendered for each sample."""
 
 
 def score_run(
@@ -416,11 +242,3 @@ def grading_state(
     state |= parts_state(warehouse, run_id, definition, published)
     other = opponent_run(warehouse, run_id, definition)
     return {**state, OPPONENTS: trials_version(warehouse, other) or other} if other else state
-
-
-def opponent_run(warehouse: Warehouse, run_id: str, definition: Definition) -> str:
-    """Name the run whose answers a judge compares with; empty if it compares with none."""
-    against = definition.scorer.against if isinstance(definition.scorer, Judge) else None
-    if against is None or against.target:
-        return ""
-    return warehouse.run_id(against.run) if against.run is not None else run_id
