@@ -20,7 +20,8 @@ from gradetrail.pipeline.judging import open_ballots
 from gradetrail.prices import Price, price_file, price_on, prices_of
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.grade import Definition
-from gradetrail.scoring.run_grader import RunGrader
+from gradetrail.scoring.judging import Docket
+from gradetrail.scoring.planner import dockets
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
 

@@ -26,8 +26,7 @@ from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.judge_check import judge_warnings
 from gradetrail.scoring.judge_setup import judge_spec
 from gradetrail.scoring.judging import Docket
-from gradetrail.scoring.planner import ungraded
-from gradetrail.scoring.run_grader import RunGrader
+from gradetrail.scoring.planner import dockets, ungraded
 from gradetrail.spec import Model, Spec
 from gradetrail.store import Store
 from gradetrail.store.layout import FORMAT_FILE

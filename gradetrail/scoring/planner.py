@@ -17,6 +17,7 @@ from gradetrail import sql
 from gradetrail.model_spec import hide_headers
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition
+from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.opponents import opponent_run
 from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
 from gradetrail.scoring.provisions import parts_state
