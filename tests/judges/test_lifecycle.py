@@ -261,3 +261,28 @@ def test_killed_while_judging_nothing_that_was_replied_is_asked_again(bench: Ben
     assert item.n_rows == 40
     assert 40 - before <= bench.n_judged - before <= 40 - before + 2
     assert bench.lab.row("select count(*) as n from graded where outcome = 'scored'")["n"] == 40
+
+
+def test_ctrl_c_while_judging_keeps_every_reply_and_says_how_to_go_on(bench: Bench) -> None:
+    bench.lab.data([{**SIX[0], "id": f"s{n}", "question": f"What is {n}+0? [[gold={n}]]"} for n in range(40)])
+    spec = bench.spec(run={"concurrency": 2})
+    process: list[subprocess.Popen[str]] = []
+
+    def says(call: Call) -> Any:
+        if bench.n_judged == 12:
+            os.kill(process[0].pid, signal.SIGINT)
+        return right(call)
+
+    bench.says = says
+    command = [sys.executable, "-m", "gradetrail", "run", "spec.yaml"]
+    process.append(subprocess.Popen(command, cwd=bench.lab.folder, stderr=subprocess.PIPE, text=True))
+    _, said = process[0].communicate()
+    assert process[0].returncode == 130, said
+    assert "go on with: gradetrail run" in said
+    before = bench.n_judged
+    assert 12 <= before < 40
+    counts = bench.lab.rows("select outcome, count(*) as n from graded group by all")
+    assert {row["outcome"]: row["n"] for row in counts} == {"scored": before, "pending": 40 - before}
+    bench.says = right
+    bench.lab.run(spec)
+    assert bench.n_judged == 40
