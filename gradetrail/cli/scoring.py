@@ -89,6 +89,9 @@ def score(
     written = sum(1 for item in graded if item.n_rows)
     n_rows = sum(item.n_rows for item in graded)
     say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")
+    n_pending = sum(item.counts.get("pending", 0) for item in graded)
+    if offline and n_pending:
+        say(f"{n_pending:,} grades are pending; without --offline their judges are asked")
     print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
     _exit_for(graded, calls, share, shlex.join(["gradetrail", "score", *(targets or ["--all"])]))
 

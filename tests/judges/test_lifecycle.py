@@ -225,6 +225,7 @@ def test_the_commands_say_what_judges_did_and_exit_by_it(bench: Bench) -> None:
     assert "judges would be asked about 4 answers" in preview.err
     offline = gradetrail("score", "spec.yaml", "--offline")
     assert (offline.code, bench.n_judged) == (0, 4)
+    assert "4 grades are pending; without --offline their judges are asked" in offline.err
     bench.says = lambda call: "hm"
     failed = gradetrail("score", "spec.yaml")
     assert failed.code == 3
