@@ -21,10 +21,10 @@ MOST_MEANS = 3
 """Entrants that a line names."""
 
 
-def summary(progress: Progress) -> str:
-    """Say in one line how far it is."""
+def summary(progress: Progress, *, is_over: bool = False) -> str:
+    """Say in one line how far it is; what only holds for the moment is left out when it is over."""
     parts = [f"{progress.n_done:,}/{progress.n_requests:,} requests", f"{progress.n_hits:,} hits"]
-    if progress.means:
+    if progress.means and not is_over:
         parts.append(_means(progress.means))
     if progress.errors:
         parts.append("errors " + ", ".join(f"{kind} {n:,}" for kind, n in sorted(progress.errors.items())))
@@ -35,7 +35,7 @@ def summary(progress: Progress) -> str:
         parts.append(f"${progress.cost_usd:.4f}")
     if progress.output_tokens and elapsed > 0:
         parts.append(f"{progress.output_tokens / elapsed:,.0f} tokens/s")
-    if progress.limit:
+    if progress.limit and not is_over:
         parts.append(f"limit {progress.limit}")
     eta = progress.eta_s
     if eta is not None and progress.n_done < progress.n_requests:

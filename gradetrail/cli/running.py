@@ -201,7 +201,7 @@ def _generate(
         runs = pipeline.generate_many(jobs, warehouse=root, invocation=told, is_judging=is_judging)
     for done in runs:
         word = "new run" if done.is_new else "run"
-        say(f"{word} {done.run_id}: {done.status}, {summary(done.progress)}")
+        say(f"{word} {done.run_id}: {done.status}, {summary(done.progress, is_over=True)}")
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
 
 
@@ -226,7 +226,9 @@ def tell_verdicts(calls: JudgeCalls | None) -> None:
     from gradetrail.cli.progress import summary
 
     for verdict in calls.verdicts if calls is not None else ():
-        say(f"judge `{verdict.scorer}` of {verdict.run_id}: {verdict.status}, {summary(verdict.progress)}")
+        say(
+            f"judge `{verdict.scorer}` of {verdict.run_id}: {verdict.status}, {summary(verdict.progress, is_over=True)}"
+        )
 
 
 def kept_flags(

@@ -67,7 +67,9 @@ def demo(
     spec = pipeline.as_spec(path)
     with shown_progress() as observe:
         done = pipeline.run(spec, warehouse=root, invocation=pipeline.Invocation(observe=observe))
-    say(f"{'new run' if done.is_new else 'run'} {done.run_id}: {done.status}, {summary(done.progress)}\n")
+    say(
+        f"{'new run' if done.is_new else 'run'} {done.run_id}: {done.status}, {summary(done.progress, is_over=True)}\n"
+    )
     if name is Demo.ten_tasks:
         _ten_tasks(root, done, form)
         return
