@@ -43,6 +43,11 @@ def summary(progress: Progress, *, is_over: bool = False) -> str:
     return ", ".join(parts)
 
 
+def ending(progress: Progress) -> str:
+    """Say in one line how far it came."""
+    return summary(progress, is_over=True)
+
+
 def _means(means: Mapping[tuple[str, str], Mean]) -> str:
     """Say how the entrants do so far; of many, only how many there are."""
     n = sum(mean.n for mean in means.values())

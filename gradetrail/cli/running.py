@@ -191,7 +191,7 @@ def _generate(
     from dataclasses import replace
 
     from gradetrail import pipeline
-    from gradetrail.cli.progress import shown_progress, summary
+    from gradetrail.cli.progress import ending, shown_progress
 
     root = pipeline.warehouse_root(warehouse)
     jobs = [pipeline.job_of(root, name, knobs) for name in names]
@@ -201,7 +201,7 @@ def _generate(
         runs = pipeline.generate_many(jobs, warehouse=root, invocation=told, is_judging=is_judging)
     for done in runs:
         word = "new run" if done.is_new else "run"
-        say(f"{word} {done.run_id}: {done.status}, {summary(done.progress, is_over=True)}")
+        say(f"{word} {done.run_id}: {done.status}, {ending(done.progress)}")
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
 
 
@@ -223,12 +223,10 @@ def _grade(
 
 def tell_verdicts(calls: JudgeCalls | None) -> None:
     """Say how the asking of judges went."""
-    from gradetrail.cli.progress import summary
+    from gradetrail.cli.progress import ending
 
     for verdict in calls.verdicts if calls is not None else ():
-        say(
-            f"judge `{verdict.scorer}` of {verdict.run_id}: {verdict.status}, {summary(verdict.progress, is_over=True)}"
-        )
+        say(f"judge `{verdict.scorer}` of {verdict.run_id}: {verdict.status}, {ending(verdict.progress)}")
 
 
 def kept_flags(

@@ -55,7 +55,7 @@ def demo(
     """
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
-    from gradetrail.cli.progress import shown_progress, summary
+    from gradetrail.cli.progress import ending, shown_progress
     from gradetrail.cli.running import exit_for
 
     folder = Path("specs") / name.value
@@ -67,9 +67,7 @@ def demo(
     spec = pipeline.as_spec(path)
     with shown_progress() as observe:
         done = pipeline.run(spec, warehouse=root, invocation=pipeline.Invocation(observe=observe))
-    say(
-        f"{'new run' if done.is_new else 'run'} {done.run_id}: {done.status}, {summary(done.progress, is_over=True)}\n"
-    )
+    say(f"{'new run' if done.is_new else 'run'} {done.run_id}: {done.status}, {ending(done.progress)}\n")
     if name is Demo.ten_tasks:
         _ten_tasks(root, done, form)
         return
