@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradetrail.generation.plan import Narrowing
     from gradetrail.pipeline import Invocation, Run, generate, run, score
     from gradetrail.providers.python import Generation
+    from gradetrail.report.charts import plot
     from gradetrail.spec import Spec, load_spec
     from gradetrail.warehouse import Warehouse
 
@@ -37,6 +38,7 @@ __all__ = [
     "Warehouse",
     "generate",
     "load_spec",
+    "plot",
     "run",
     "score",
 ]
@@ -53,6 +55,7 @@ _HOME = {
     "Warehouse": "gradetrail.warehouse",
     "generate": "gradetrail.pipeline",
     "load_spec": "gradetrail.spec",
+    "plot": "gradetrail.report.charts",
     "run": "gradetrail.pipeline",
     "score": "gradetrail.pipeline",
 }

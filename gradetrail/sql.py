@@ -242,9 +242,14 @@ def define_text(con: duckdb.DuckDBPyConnection, name: str, value: str | None) ->
     con.execute(f"create or replace macro {quoted(name)}() as cast({text} as varchar)")
 
 
-def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
-    """Let the connection read exactly these files from now on, and change no setting. Not undone."""
+def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str] = ()) -> None:
+    """Let the connection read exactly these files from now on, and change no setting. Not undone.
+
+    What is in `folders` can be read too; DuckDB would let a COPY write there, which `one_select` refuses.
+    """
     con.execute("set global allowed_paths = $files", {"files": list(files)})
+    if folders:
+        con.execute("set global allowed_directories = $folders", {"folders": list(folders)})
     con.execute("set global enable_external_access = false")
     con.execute("set global lock_configuration = true")
 

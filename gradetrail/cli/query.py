@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
-from gradetrail.cli.output import Format, say, show_rows, tell_damage, write, write_parquet
+from gradetrail.cli.output import Format, check_output, say, show_rows, tell_damage, write, write_parquet
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,6 +36,13 @@ AsOfOption = Annotated[
         "--as-of", help="Only runs begun by then: 2026-11-30 (that day included), or a time in UTC."
     ),
 ]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        help="Draw leaderboard, calibration, pairwise or history to this .svg, .png or .html instead.",
+    ),
+]
 
 
 def show(
@@ -51,6 +58,7 @@ def show(
     ] = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
+    plot: PlotOption = None,
 ) -> None:
     """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
     from gradetrail import sql as sql_files
@@ -63,6 +71,9 @@ def show(
         print_views(root, view, form, output)
         return
     view, moment = view or "leaderboard", parse_moment(as_of)
+    if plot is not None:
+        _draw(root, view, run, task, moment, plot)
+        return
     if print_sql:
         write(f"{_definition(root, view)}\n", None)
         return
@@ -93,9 +104,26 @@ def leaderboard(
     print_sql: SqlOption = False,
     form: FormatOption = Format.table,
     output: OutputOption = None,
+    plot: PlotOption = None,
 ) -> None:
     """Print the leaderboard of every task: the same as `show`."""
-    show("leaderboard", None, warehouse, task, as_of, None, print_sql, False, form, output)
+    show("leaderboard", None, warehouse, task, as_of, None, print_sql, False, form, output, plot)
+
+
+def _draw(
+    root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, target: Path
+) -> None:
+    from gradetrail.report import charts, pictures
+
+    charts.check_view(view)
+    pictures.check_target(target)
+    pictures.check_extra()
+    if task is not None:
+        _check_task(root, task)
+    with open_runs(root, run, as_of=as_of) as opened:
+        charts.plot(opened, view, task=task, run=run).save(target)
+        tell_damage(opened)
+    say(f"wrote {target}")
 
 
 def diff(
@@ -142,7 +170,8 @@ def _pair(text: str | None) -> tuple[str, ...]:
 
 def sql(
     query: Annotated[
-        str | None, typer.Argument(help="One SELECT; read from stdin if it is `-` or missing.")
+        str | None,
+        typer.Argument(help="One SELECT; from stdin if it is `-` or missing; on a terminal, a shell."),
     ] = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", help="NAME=VALUE for `$NAME` in the query.")
@@ -151,6 +180,10 @@ def sql(
         list[str] | None,
         typer.Option("--run", help="NAME=RUN for `$NAME`: `--run a=latest~1` binds the run's whole id."),
     ] = None,
+    allow_files: Annotated[
+        list[Path] | None,
+        typer.Option("--allow-files", help="File or folder of yours that queries may read; may be repeated."),
+    ] = None,
     warehouse: WarehouseOption = None,
     form: FormatOption = Format.table,
     output: OutputOption = None,
@@ -158,15 +191,28 @@ def sql(
     """Ask anything of all history in SQL; `show --help-views` says what there is."""
     from gradetrail.errors import Fault, SelectionError
 
+    params: dict[str, Any] = _named_values(param, "--param")
+    runs = _named_values(run, "--run")
+
+    def reopen() -> Warehouse:
+        return open_runs(warehouse_folder(warehouse), *runs.values(), own_files=allow_files or ())
+
+    def params_in(opened: Warehouse) -> dict[str, Any]:
+        return params | {name: opened.run_id(value) for name, value in runs.items()}
+
+    if query is None and sys.stdin.isatty() and sys.stdout.isatty():
+        from gradetrail.cli.shell import Setup, Shell
+
+        check_output(output)
+        with Shell(Setup(reopen, params_in, form, output)) as shell:
+            shell.talk()
+        return
     if query in (None, "-"):
         if sys.stdin.isatty():
             raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
         query = sys.stdin.read()
-    params: dict[str, Any] = _named_values(param, "--param")
-    runs = _named_values(run, "--run")
-    with open_runs(warehouse_folder(warehouse), *runs.values()) as opened:
-        params |= {name: opened.run_id(value) for name, value in runs.items()}
-        _print(opened, str(query), params, form, output)
+    with reopen() as opened:
+        _print(opened, str(query), params_in(opened), form, output)
 
 
 def _named_values(items: list[str] | None, flag: str) -> dict[str, str]:
@@ -230,13 +276,15 @@ def parse_moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def open_runs(root: Path, *runs: str | None, as_of: datetime | None = None) -> Warehouse:
-    """Open a warehouse, with the bundles that are among the names of runs."""
+def open_runs(
+    root: Path, *runs: str | None, as_of: datetime | None = None, own_files: Iterable[Path] = ()
+) -> Warehouse:
+    """Open a warehouse, with the bundles that are among the names of runs, and files of the user's."""
     from gradetrail.store.bundle import is_bundle
     from gradetrail.warehouse import Warehouse
 
     bundles = [run for run in runs if run is not None and is_bundle(run)]
-    return Warehouse(root, bundles=bundles, as_of=as_of)
+    return Warehouse(root, bundles=bundles, as_of=as_of, own_files=list(own_files))
 
 
 def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, output: Path | None) -> None:

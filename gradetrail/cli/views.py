@@ -21,10 +21,14 @@ HEADER_LINES = 4
 
 def print_views(root: Path, name: str | None, form: Format, output: Path | None) -> None:
     """Print all views and tables, the user's included, or the columns of one; needs no warehouse."""
+    show_rows(*view_rows(root, name), form, output)
+
+
+def view_rows(root: Path, name: str | None) -> tuple[list[str], list[list[Any]]]:
+    """Give column names and rows of what `print_views` prints."""
     if name is None:
-        show_rows(["view", "says", "one_row_per", "arguments"], list(_all(root)), form, output)
-    else:
-        show_rows(["column", "type", "says"], _columns(root, name), form, output)
+        return ["view", "says", "one_row_per", "arguments"], list(_all(root))
+    return ["column", "type", "says"], _columns(root, name)
 
 
 def _all(root: Path) -> Iterator[list[Any]]:

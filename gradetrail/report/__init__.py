@@ -1,1 +1,1 @@
-"""Pages made from views; no arithmetic here."""
+"""Pages and pictures made from views; no arithmetic here."""

@@ -9,7 +9,8 @@ names them, since making all of them takes longer than most queries.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,6 +21,7 @@ from gradetrail.warehouse.user_objects import UserObject, create_all
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     import duckdb
     import pyarrow as pa
@@ -48,6 +50,7 @@ class Catalog:
         with_comments: bool = False,
         threads: int | None = None,
         memory_limit: str | None = None,
+        own_files: Sequence[Path] = (),
     ) -> None:
         self._con = sql.connect(threads=threads, memory_limit=memory_limit)
         self._with_comments = with_comments
@@ -67,11 +70,16 @@ class Catalog:
         for table in TABLES:
             _hold_loose(self._con, table, live.loose.get(table))
         self._has_boards = False
-        sql.lock(self._con, files)
+        folders = [str(path) for path in own_files if path.is_dir()]
+        sql.lock(self._con, [*files, *(str(path) for path in own_files if path.is_file())], folders)
 
     def close(self) -> None:
         """Close the database; cursors end with it."""
-        self._con.close()
+        import duckdb
+
+        # one that was stopped inside a single call still runs, and ends with the process
+        with suppress(duckdb.Error):
+            self._con.close()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Give a connection of its own to the same objects."""

@@ -23,12 +23,25 @@ Row = tuple[Any, ...]
 Fetched = TypeVar("Fetched")
 Fetch = Callable[["duckdb.DuckDBPyConnection", str, Params], Fetched]
 
+ROWS_AT_ONCE = 10_000
+"""Rows that become Python values in one go, during which nothing else of Python runs."""
+PATIENCE_S = 0.7
+"""How long a query that was stopped may take to end; one that is inside a single call may not look."""
 
-def fetch_rows(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> tuple[list[str], list[Row]]:
-    """Give column names and rows of plain Python values."""
+
+def fetch_rows(
+    cursor: duckdb.DuckDBPyConnection, text: str, params: Params, most: int | None = None
+) -> tuple[list[str], list[Row]]:
+    """Give column names and rows of plain Python values; at most so many of them."""
     result = cursor.execute(text, params)
     names = [str(column[0]) for column in result.description or ()]
-    return names, result.fetchall()
+    rows: list[Row] = []
+    while most is None or len(rows) < most:
+        piece = result.fetchmany(ROWS_AT_ONCE if most is None else min(ROWS_AT_ONCE, most - len(rows)))
+        if not piece:
+            break
+        rows += piece
+    return names, rows
 
 
 def fetch_polars(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pl.DataFrame:
@@ -83,7 +96,7 @@ def _interruptibly(cursor: duckdb.DuckDBPyConnection, work: Callable[[], Fetched
         done.wait()
     except KeyboardInterrupt:
         cursor.interrupt()
-        done.wait()
+        done.wait(PATIENCE_S)
         raise InterruptError(Fault("the query was stopped")) from None
     if errors:
         raise errors[0]

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,8 @@ class Warehouse:
 
     Opening looks at file names and manifests; the connection is made at the first query. Each of
     `bundles` is a path, which then names the run that it holds; with bundles the folder may be missing.
-    `as_of` leaves runs out that began later.
+    `as_of` leaves runs out that began later. `own_files` are files and folders beside it that queries may
+    read too, by path.
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class Warehouse:
         as_of: datetime | None = None,
         with_comments: bool = False,
         memory_limit: str | None = None,
+        own_files: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.root = Path(path)
+        self._own_files = _checked(own_files)
         self._memory_limit = memory_limit
         self._as_of = as_of.astimezone(UTC) if as_of is not None else None
         self._named: dict[str, str] = {}
@@ -150,9 +154,11 @@ class Warehouse:
         wanted = [stem for name in names for stem in (sql.names(name) if name in sql.LAYERS else (name,))]
         return self._steadily(lambda: self._provided(" ".join(wanted)))
 
-    def rows(self, text: str, params: Params = None) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Run one SELECT; give column names and rows, without polars or pyarrow."""
-        return self._query(text, params, fetch_rows)
+    def rows(
+        self, text: str, params: Params = None, *, most: int | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Run one SELECT; give column names and rows (at most so many), without polars or pyarrow."""
+        return self._query(text, params, partial(fetch_rows, most=most))
 
     def sql(self, text: str, params: Params = None) -> pl.DataFrame:
         """Run one SELECT over all views; values are bound as `$name`."""
@@ -321,6 +327,7 @@ class Warehouse:
                     as_of=self._as_of,
                     with_comments=self._with_comments,
                     memory_limit=self._memory_limit,
+                    own_files=self._own_files,
                 )
             return self._catalog
 
@@ -369,6 +376,15 @@ class Warehouse:
         self._live = self._look()
         self._suspects = [fault for fault in self._suspects if fault not in self._live.damaged]
         return True
+
+
+def _checked(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Give paths of files and folders as absolute ones; SelectionError for one that is not there."""
+    found = [Path(path).absolute() for path in paths]
+    faults = [Fault(f"no file or folder {path}", "--allow-files") for path in found if not path.exists()]
+    if faults:
+        raise SelectionError(*faults)
+    return found
 
 
 def _refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryError:

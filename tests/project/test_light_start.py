@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("altair", "anthropic", "openai", "pandas", "polars", "ray", "rich.progress", "vl_convert")
+HEAVY = ("altair", "anthropic", "openai", "pandas", "polars", "prompt_toolkit", "ray", "rich.progress",
+         "vl_convert")  # fmt: skip
 LISTED = """
 import sys
 from gradetrail.cli import main

@@ -1,0 +1,200 @@
+r"""`gradetrail sql` on a terminal: a prompt that asks one warehouse until it is left.
+
+Invariant: no error ends it, and Ctrl-C stops a query, not the shell; only `\q`, `exit` and Ctrl-D leave.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+
+from gradetrail.cli.completion import SqlCompleter, is_whole, names_in
+from gradetrail.cli.output import FORMATS, Format, say, show_rows, tell_damage, write_parquet
+from gradetrail.cli.pager import page
+from gradetrail.cli.views import view_rows
+from gradetrail.errors import Fault, GradetrailError, SelectionError, did_you_mean
+
+if TYPE_CHECKING:
+    from gradetrail.warehouse import Warehouse
+
+MOST_ROWS = 10_000
+"""Rows that are shown; a file gets all of them."""
+COMMANDS = {
+    "\\views": "every view and table, and what it says",
+    "\\d VIEW": "the columns of a view",
+    "\\format FORMAT": f"how results are printed: {', '.join(Format)}",
+    "\\refresh": "read what was stored since",
+    "\\help": "this",
+    "\\q": "leave, as Ctrl-D does",
+}
+GREETING = (
+    "A query ends with `;`. \\views lists what there is, \\help the commands; Tab completes, Ctrl-D leaves."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the shell was started with."""
+
+    reopen: Callable[[], Warehouse]
+    """Open the warehouse as it is now."""
+    params: Callable[[Warehouse], Mapping[str, Any]]
+    """Values for `$name`, which may depend on what is there now."""
+    form: Format
+    output: Path | None
+    """File that each result is written to, instead of the screen."""
+
+
+def history_file() -> Path:
+    """Name the file of what was typed: in $XDG_STATE_HOME, else ~/.local/state."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "gradetrail" / "sql_history"
+
+
+def _history() -> History:
+    path = history_file()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+class Shell:
+    """Asks one warehouse; a context manager that closes it."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._form = setup.form
+        self._opened = setup.reopen()
+        self._params = setup.params(self._opened)
+        is_open = Condition(lambda: not is_whole(get_app().current_buffer.text))
+        self._session: PromptSession[str] = PromptSession(
+            "gradetrail> ",
+            history=_history(),
+            multiline=is_open,
+            prompt_continuation=lambda width, _line, _wrapped: "-> ".rjust(width),
+            complete_while_typing=False,
+            completer=self._completer(),
+        )
+
+    def __enter__(self) -> Shell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def _completer(self) -> ThreadedCompleter:
+        words = [command.partition(" ")[0] for command in COMMANDS]
+        opened = self._opened
+        return ThreadedCompleter(SqlCompleter(lambda: names_in(opened), words, Format, self._params))
+
+    def talk(self) -> None:
+        """Answer what is typed, until the user leaves."""
+        say(GREETING)
+        while True:
+            try:
+                text = self._session.prompt().strip()
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return
+            if text.rstrip(";").strip() in ("\\q", "exit", "quit"):
+                return
+            self._answer_safely(text)
+
+    def _answer_safely(self, text: str) -> None:
+        try:
+            self._answer(text)
+        except GradetrailError as error:
+            say(f"error: {error}")
+        except KeyboardInterrupt:
+            say("stopped")
+        except Exception as error:
+            if os.environ.get("GRADETRAIL_DEBUG"):
+                import traceback
+
+                say(traceback.format_exc())
+            say(f"internal error: {type(error).__name__}: {error}")
+
+    def _answer(self, text: str) -> None:
+        if text.startswith("\\"):
+            self._obey(*re.match(r"(\S+)\s*(.*)", text.rstrip("; "), re.DOTALL).groups())  # type: ignore[union-attr]
+            return
+        for query in self._queries(text):
+            self._ask(query)
+
+    def _queries(self, text: str) -> Iterator[str]:
+        """Yield what stands between semicolons, as DuckDB parses it."""
+        import duckdb
+
+        try:
+            statements = duckdb.extract_statements(text)
+        except duckdb.Error:
+            # asked as it is, so that the fault is told as everywhere
+            yield text
+            return
+        yield from (statement.query for statement in statements)
+
+    def _ask(self, query: str) -> None:
+        opened, output = self._opened, self._setup.output
+        begun = monotonic()
+        if self._form is Format.parquet:
+            write_parquet(opened.arrow(query, self._params), output)
+        else:
+            most = None if output is not None else MOST_ROWS
+            # one more than is shown, to know whether there are more
+            names, rows = opened.rows(query, self._params, most=None if most is None else most + 1)
+            asked_s = monotonic() - begun
+            self._print(names, rows[:most])
+            is_cut = most is not None and len(rows) > most
+            say(f"{f'the first {most:,} rows' if is_cut else _count(len(rows))} in {asked_s:.2f} s")
+        tell_damage(opened)
+
+    def _print(self, names: list[str], rows: list[Any]) -> None:
+        if self._setup.output is not None:
+            show_rows(names, rows, self._form, self._setup.output)
+        else:
+            page(FORMATS[self._form](names, rows))
+
+    def _obey(self, command: str, rest: str) -> None:
+        if command == "\\views":
+            page(FORMATS[Format.table](*view_rows(self._opened.root, None)))
+        elif command == "\\d":
+            if not rest:
+                raise SelectionError(Fault("no view", "\\d", fix="\\d leaderboard; \\views lists them"))
+            page(FORMATS[Format.table](*view_rows(self._opened.root, rest)))
+        elif command == "\\format":
+            if rest not in list(Format):
+                raise SelectionError(Fault(f"no format `{rest}`", "\\format", fix=did_you_mean(rest, Format)))
+            self._form = Format(rest)
+        elif command == "\\refresh":
+            self._refresh()
+        elif command in ("\\help", "\\h", "\\?"):
+            say("\n".join(f"{name:<16} {what}" for name, what in COMMANDS.items()))
+        else:
+            known = [name.partition(" ")[0] for name in COMMANDS]
+            raise SelectionError(Fault(f"no command `{command}`", fix=did_you_mean(command, known)))
+
+    def _refresh(self) -> None:
+        opened = self._setup.reopen()
+        self._params = self._setup.params(opened)
+        self._opened.close()
+        self._opened = opened
+        self._session.completer = self._completer()
+
+
+def _count(n: int) -> str:
+    return f"{n:,} row" if n == 1 else f"{n:,} rows"
