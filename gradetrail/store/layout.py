@@ -114,14 +114,18 @@ def unsealed(journals: Collection[Part], segments: Collection[Part]) -> list[Par
     return sorted(set(journals) - set(segments))
 
 
-def trial_sources(segments: Collection[Part], journals: Collection[Part]) -> tuple[list[Part], list[Part]]:
+def trial_sources(
+    segments: Collection[Part], journals: Collection[Part], packed: int = -1
+) -> tuple[list[Part], list[Part]]:
     """Choose what the trials of ONE run are made of: segments that count, and journal parts that count.
 
     They are the highest fold and the parts above it; where a trial is in several, the highest number
-    wins, whether it is a segment or still a journal part.
+    wins, whether it is a segment or still a journal part. Up to the number `packed` all is in a pack,
+    which comes before these unless there is a fold among them.
     """
-    fold = max((part for part in segments if part.is_fold), key=lambda part: part.number, default=None)
-    floor = -1 if fold is None else fold.number
+    folds = [part for part in segments if part.is_fold and part.number > packed]
+    fold = max(folds, key=lambda part: part.number, default=None)
+    floor = packed if fold is None else fold.number
     plain = sorted(part for part in segments if not part.is_fold and part.number > floor)
     above = [part for part in unsealed(journals, segments) if part.number > floor]
     return ([fold] if fold else []) + plain, above

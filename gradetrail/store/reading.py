@@ -1,21 +1,23 @@
 """What is in the warehouse now: live files, rows that are not in files yet, and what is damaged.
 
 Invariant: a look finds every row that was visible when it began, each exactly once, without a lock
-and without writing. Journals are listed before tables, so a part that is sealed meanwhile is found as
+and without writing. The record of packs is read first and must be the highest still at the end;
+journals are listed before tables, so a part that is sealed meanwhile is found as
 a segment; what refers is listed before what it refers to (scores, trials, calls, responses, samples,
-manifests), so that no answer is missed whose trial is seen. If a file vanishes in between, the look
-begins again.
+manifests), so that no answer is missed whose trial is seen. If a file vanishes in between, or runs are
+packed, the look begins again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from gradetrail.errors import Fault, StoreError
+from gradetrail.errors import Fault, QueryError, StoreError
 from gradetrail.store.folding import folded, piece_of
 from gradetrail.store.journal import Journal, parse
 from gradetrail.store.layout import (
@@ -32,8 +34,9 @@ from gradetrail.store.layout import (
     trial_sources,
     unsealed,
 )
+from gradetrail.store.packs import FOLDER, Held, Record, bodies, highest, latest, packed_rows
 from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
-from gradetrail.store.sealing import run_parts, trial_piece
+from gradetrail.store.sealing import packed_piece, run_parts, trial_piece
 from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault
 from gradetrail.store.storage import LocalStorage
 
@@ -51,7 +54,7 @@ class Live:
     """The warehouse at one moment."""
 
     files: dict[str, list[str]]
-    """Live Parquet files of every table, absolute; an empty list if there are none."""
+    """Parquet files of every table of which all rows count, absolute; an empty list if there are none."""
     loose: dict[str, pa.Table]
     """Rows that are not in those files, by table; a table without any is absent."""
     manifests: list[dict[str, Any]]
@@ -64,6 +67,43 @@ class Live:
     """Files and lines that had to be left out: a result from this look is partial if there are any."""
     running: set[str]
     """Runs that a live process generates into now."""
+    partly: dict[str, dict[str, frozenset[Held]]] = field(default_factory=dict)
+    """By table: packs, absolute, each with the runs (runs by scorer) whose rows in it do not count."""
+    packed: dict[str, frozenset[Held]] = field(default_factory=dict)
+    """By table: what counts in packs."""
+    record: Record = field(default_factory=Record)
+    """What is packed, whether it counts or not."""
+
+    def stems(self, table: str) -> list[str]:
+        """Name what counts of a table, as files are named before they are packed; without suffix."""
+        loose = [Path(file).stem for file in self.files.get(table, ()) if Path(file).parent.name != FOLDER]
+        return loose + [self._stem(table, held) for held in sorted(self.packed.get(table, ()))]
+
+    def _stem(self, table: str, held: Held) -> str:
+        key, scorer12 = held
+        number = self.record.number_of(table, key, scorer12)
+        if table == "scores":
+            return ScoreFile(key, scorer12, number).stem
+        return key if table == "samples" else Part(key, number, is_fold=table == "trials").stem
+
+    def all_files(self) -> list[str]:
+        """List every file that is read."""
+        whole = [file for files in self.files.values() for file in files]
+        return whole + [file for packs in self.partly.values() for file in packs]
+
+    def without_scores(self, replaced: frozenset[Held]) -> Live:
+        """Give the same without the scores of some runs by some scorers."""
+        kept, partly = [], dict(self.partly.get("scores", {}))
+        for file in self.files.get("scores", ()):
+            score = parse_scores(Path(file).name)
+            if score is None:
+                partly[file] = frozenset()
+            elif (score.run_id, score.scorer12) not in replaced:
+                kept.append(file)
+        packed = {**self.packed, "scores": self.packed.get("scores", frozenset()) - replaced}
+        masks = {file: masked | replaced for file, masked in partly.items()}
+        files, partly_by_table = {**self.files, "scores": kept}, {**self.partly, "scores": masks}
+        return replace(self, files=files, partly=partly_by_table, packed=packed)
 
 
 class Look:
@@ -73,6 +113,8 @@ class Look:
         self.storage = storage
         self._whole: set[str] = set()
         self._broken: dict[str, Fault] = {}
+        self._bodies: dict[str, dict[str, str]] = {}
+        self._parsed: tuple[dict[str, str], dict[str, dict[str, Any]]] = ({}, {})
 
     def live(self) -> Live:
         """See everything."""
@@ -89,6 +131,18 @@ class Look:
     def scores(self, run_id: str, scorer12: str) -> tuple[ScoreFile | None, int]:
         """Find the live scores of a run by a scorer, and the highest number that is taken (0 if none)."""
         return self._steadily(lambda: _Glance(self).scores_of(run_id, scorer12))
+
+    def score_rows(self, score: ScoreFile) -> pa.Table | None:
+        """Give the scores of a run by a scorer from the packs; None if they are in a file of their own."""
+        return self._steadily(lambda: _Glance(self).packed_scores(score))
+
+    def bodies(self, record: Record, kind: str) -> dict[str, str]:
+        """Give the texts of a kind that are packed; each pack is read once."""
+        name = record.bodies.get(kind)
+        if name is not None and name not in self._bodies:
+            self._bodies = {n: found for n, found in self._bodies.items() if f"/{kind}-" not in n}
+            self._bodies[name] = bodies(self.storage, record, kind)
+        return self._bodies.get(name or "", {})
 
     def fault(self, name: str) -> Fault | None:
         """Say what is wrong with a file, as far as its two ends tell; looks at each file once."""
@@ -113,6 +167,13 @@ class Look:
         self._whole -= found.keys()
         return list(found.values())
 
+    def manifests(self, record: Record) -> dict[str, dict[str, Any]]:
+        """Give packed manifests by the names of the files that they were; they must not be changed."""
+        texts = self.bodies(record, "runs")
+        if texts is not self._parsed[0]:
+            self._parsed = (texts, {f"{run_id}.json": orjson.loads(text) for run_id, text in texts.items()})
+        return self._parsed[1]
+
     def _steadily(self, look: Callable[[], Seen]) -> Seen:
         for _ in range(LOOKS):
             try:
@@ -132,6 +193,14 @@ class _Glance:
         self.storage = look.storage
         self.damaged: list[Fault] = []
         self._journals: dict[Part, Journal] = {}
+        self._highest = highest(self.storage)
+        self.record = latest(self.storage, self.damaged)
+        self._masked: dict[str, set[Held]] = {"trials": set(), "scores": set()}
+
+    def _end(self) -> None:
+        """Begin again if runs were packed meanwhile."""
+        if highest(self.storage) != self._highest:
+            raise FileNotFoundError
 
     def live(self) -> Live:
         journal_files = self.storage.list("journal")
@@ -143,7 +212,8 @@ class _Glance:
         tables = {"trials": loose} if loose is not None else {}
         for table in ("calls", "responses"):
             found[table] = [part.segment(table) for part in segments[table]]
-            rows = [self._journal(part).tables[table] for part in unsealed(journals, segments[table])]
+            parts = [part for part in journals if not self.record.has_part(table, part)]
+            rows = [self._journal(part).tables[table] for part in unsealed(parts, segments[table])]
             if any(piece.num_rows for piece in rows):
                 tables[table] = _joined(rows, table)
         manifests = [record for _, record in self.records("runs")]
@@ -152,43 +222,94 @@ class _Glance:
             for file, record in self.records("tasks")
             if (named := parse_task(file))
         ]
+        packed = {
+            table: frozenset(self.record.absorbed[table]) - self._masked.get(table, set()) for table in TABLES
+        }
+        partly: dict[str, dict[str, frozenset[Held]]] = {}
+        absolute = {table: [str(self.storage.path(name)) for name in found[table]] for table in TABLES}
+        for pack in self.record.files:
+            if self._is_whole(pack.name):
+                path = str(self.storage.path(pack.name))
+                newer = {h for h in self._masked.get(pack.table, ()) if pack.first <= h[0] <= pack.last}
+                if masked := pack.masked | newer:
+                    partly.setdefault(pack.table, {})[path] = masked
+                else:
+                    absolute[pack.table].append(path)
         locks = [file.removesuffix(LOCK) for file in journal_files if file.endswith(LOCK)]
+        self._end()
         return Live(
-            files={table: [str(self.storage.path(name)) for name in found[table]] for table in TABLES},
+            files=absolute,
             loose=tables,
             manifests=manifests,
             scorers=[record for _, record in self.records("scorers")],
             tasks=sorted(tasks, key=lambda task: (task["task"], task["n"])),
             damaged=self.damaged,
             running={run_id for run_id in locks if self.storage.is_claimed(run_lock(run_id))},
+            partly=partly,
+            packed=packed,
+            record=self.record,
         )
 
     def trials(self, run_id: str) -> pa.Table:
         journals = run_parts(self.storage, "journal", run_id)
-        return self._merged(*self._sources(self._segments("trials", f"{run_id}."), journals))
+        segments = self._segments("trials", f"{run_id}.")
+        rows = self._merged(run_id, *self._sources(run_id, segments, journals))
+        self._end()
+        return rows
 
     def scores_of(self, run_id: str, scorer12: str) -> tuple[ScoreFile | None, int]:
         files = self._files("scores", f"{run_id}.{scorer12}.")
         named = [score for file in files if (score := parse_scores(file))]
-        live = highest_scores([score for score in named if self._is_whole(score.name)])
-        return live[0] if live else None, max((score.number for score in named), default=0)
+        packed = self.record.number_of("scores", run_id, scorer12)
+        live = highest_scores(
+            [score for score in named if score.number > packed and self._is_whole(score.name)]
+        )
+        if not live and packed > 0:
+            live = [ScoreFile(run_id, scorer12, packed)]
+        self._end()
+        return live[0] if live else None, max([packed, 0, *(score.number for score in named)])
+
+    def packed_scores(self, score: ScoreFile) -> pa.Table | None:
+        if score.number != self.record.number_of("scores", score.run_id, score.scorer12):
+            return None
+        held = (score.run_id, score.scorer12)
+        rows = _joined(packed_rows(self.storage, self.record, "scores", held), "scores")
+        self._end()
+        return rows
 
     def records(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the JSON objects of a folder by file name; a damaged one is noted and left out."""
-        for file in self.storage.list(folder):
-            if not file.endswith(".json"):
-                continue
+        listed = [file for file in self.storage.list(folder) if file.endswith(".json")]
+        packed = self._packed_manifests() if folder == "runs" else {}
+        whole: dict[str, dict[str, Any]] = {}
+        for file in listed:
             name = f"{folder}/{file}"
             try:
                 record = orjson.loads(self.storage.read(name))
             except orjson.JSONDecodeError as error:
                 record = error
             if isinstance(record, dict):
-                yield file, record
+                whole[file] = record
             else:
                 self.damaged.append(
                     Fault("damaged: not a JSON object", str(self.storage.path(name)), fix=DAMAGE_FIX)
                 )
+        found = {**packed, **whole}
+        for file in sorted(found):
+            yield file, found[file]
+
+    def _packed_manifests(self) -> dict[str, dict[str, Any]]:
+        """Give packed manifests by the names of the files that they were."""
+        name = self.record.bodies.get("runs")
+        if name is None or not self._is_whole(name):
+            return {}
+        try:
+            return self.look.manifests(self.record)
+        except (QueryError, orjson.JSONDecodeError) as error:
+            if not self.storage.path(name).exists():
+                raise FileNotFoundError(name) from None
+            self.damaged.append(Fault(f"damaged: {error}", str(self.storage.path(name)), fix=DAMAGE_FIX))
+            return {}
 
     def _files(self, table: str, prefix: str = "") -> Iterator[str]:
         for file in self.storage.list(table):
@@ -213,7 +334,7 @@ class _Glance:
             part = parse_part(file)
             if part is None or (part.is_fold and table != "trials"):
                 self._foreign(table, file)
-            elif self._is_whole(part.segment(table)):
+            elif not self.record.has_part(table, part) and self._is_whole(part.segment(table)):
                 parts.append(part)
         return parts
 
@@ -223,13 +344,16 @@ class _Glance:
             score = parse_scores(file)
             if score is None:
                 self._foreign("scores", file)
-            elif self._is_whole(score.name):
+            elif not self.record.has_scores(score) and self._is_whole(score.name):
                 files.append(score)
+                if self.record.number_of("scores", score.run_id, score.scorer12) >= 0:
+                    self._masked["scores"].add((score.run_id, score.scorer12))
         return highest_scores(files)
 
     def _samples(self) -> list[str]:
-        names = [f"samples/{file}" for file in self._files("samples")]
-        return [name for name in names if self._is_whole(name)]
+        known = self.record.absorbed["samples"]
+        files = (file for file in self._files("samples") if (file.removesuffix(PARQUET), "") not in known)
+        return [name for file in files if self._is_whole(name := f"samples/{file}")]
 
     def _journal(self, part: Part) -> Journal:
         if part not in self._journals:
@@ -247,26 +371,44 @@ class _Glance:
             runs.setdefault(part.run_id, ([], []))[1].append(part)
         files, merged = [], []
         for run_id in sorted(runs):
-            sources, loose = self._sources(*runs[run_id])
-            if len(sources) == 1 and not loose:
+            sources, loose = self._sources(run_id, *runs[run_id])
+            if not sources and not loose:
+                continue
+            is_whole = len(sources) == 1 and not loose
+            if self.record.number_of("trials", run_id) >= 0:
+                self._masked["trials"].add((run_id, ""))
+                is_whole = is_whole and sources[0].is_fold
+            if is_whole:
                 files.append(sources[0].segment("trials"))
-            elif sources or loose:
-                merged.append(self._merged(sources, loose))
+            else:
+                merged.append(self._merged(run_id, sources, loose))
         return files, _joined(merged, "trials") if merged else None
 
-    def _sources(self, segments: list[Part], journals: list[Part]) -> tuple[list[Part], dict[Part, pa.Table]]:
+    def _sources(
+        self, run_id: str, segments: list[Part], journals: list[Part]
+    ) -> tuple[list[Part], dict[Part, pa.Table]]:
         """Choose segments and journal rows that count for the trials of one run."""
-        sources, unsealed_parts = trial_sources(segments, journals)
+        packed = self.record.number_of("trials", run_id)
+        sources, unsealed_parts = trial_sources(segments, journals, packed)
         loose = {part: self._journal(part).tables["trials"] for part in unsealed_parts}
         return sources, {part: rows for part, rows in loose.items() if rows.num_rows}
 
-    def _merged(self, segments: list[Part], loose: dict[Part, pa.Table]) -> pa.Table:
+    def _whole_packs(self) -> Record:
+        """Give the record without packs that are damaged."""
+        return replace(
+            self.record, files=tuple(pack for pack in self.record.files if self._is_whole(pack.name))
+        )
+
+    def _merged(self, run_id: str, segments: list[Part], loose: dict[Part, pa.Table]) -> pa.Table:
+        """Give the trials of a run as they stand: what is packed unless there is a newer fold, and these."""
         import pyarrow as pa
 
         pieces = [
             piece_of(loose[part]) if part in loose else trial_piece(self.storage.path(part.segment("trials")))
             for part in sorted([*segments, *loose])
         ]
+        if not any(part.is_fold for part in segments):
+            pieces.insert(0, packed_piece(self.storage, self._whole_packs(), run_id))
         try:
             return _joined(folded(pieces, TRIAL_KEY, is_sorted=False), "trials")
         except FileNotFoundError:
@@ -274,6 +416,7 @@ class _Glance:
         except (OSError, pa.ArrowException) as error:
             # a file that is whole at both ends and yet cannot be read: find it, and look again without it
             names = [part.segment("trials") for part in segments]
+            names += [pack.name for pack in self.record.holders("trials", (run_id, ""))]
             if self.look.suspect("trials", names, is_thorough=True):
                 raise FileNotFoundError from None
             raise StoreError(Fault(f"trials cannot be read: {error}", str(self.storage.root))) from error

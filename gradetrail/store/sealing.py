@@ -17,6 +17,8 @@ from gradetrail.errors import Fault, RunLockedError, StoreError
 from gradetrail.store.folding import Piece, folded, piece_of
 from gradetrail.store.journal import parse
 from gradetrail.store.layout import JOURNAL, PARQUET, Part, parse_part, trial_sources
+from gradetrail.store.packs import Record, packed_rows
+from gradetrail.store.packs import latest as latest_record
 from gradetrail.store.schema import JOURNALED, TRIAL_KEY
 from gradetrail.store.segments import conformed, content_fault, footer_fault, publish, row_groups, writing
 from gradetrail.store.storage import LocalStorage
@@ -45,8 +47,9 @@ def run_parts(storage: LocalStorage, table: str, run_id: str) -> list[Part]:
 
 def next_number(storage: LocalStorage, run_id: str) -> int:
     """Give a part number above every one that the run has used; 0 is the plan's."""
-    used = (part.number for table in ("journal", *JOURNALED) for part in run_parts(storage, table, run_id))
-    return max(used, default=0) + 1
+    used = [part.number for table in ("journal", *JOURNALED) for part in run_parts(storage, table, run_id)]
+    # looked at last: what was packed is deleted only after the record says so
+    return max([*used, latest_record(storage).next_part(run_id)]) + 1
 
 
 def seal(storage: LocalStorage, part: Part) -> Absorbed:
@@ -100,6 +103,11 @@ def trial_piece(path: Path) -> Piece:
     return batches
 
 
+def packed_piece(storage: LocalStorage, record: Record, run_id: str) -> Piece:
+    """Make a piece of the trials that packs have of a run."""
+    return lambda columns: packed_rows(storage, record, "trials", (run_id, ""), columns)
+
+
 def fold(storage: LocalStorage, run_id: str) -> bool:
     """Publish all trials of a run as one file, if they are in several; the caller holds the lock.
 
@@ -108,20 +116,27 @@ def fold(storage: LocalStorage, run_id: str) -> bool:
     import pyarrow as pa
 
     while True:
-        segments, journals = trial_sources(
-            run_parts(storage, "trials", run_id), run_parts(storage, "journal", run_id)
-        )
+        parts, journal_parts = (run_parts(storage, table, run_id) for table in ("trials", "journal"))
+        # looked at last: what was packed is deleted only after the record says so
+        record = latest_record(storage)
+        packed = record.number_of("trials", run_id)
+        segments, journals = trial_sources(parts, journal_parts, packed)
         if journals:
             raise StoreError(Fault("a journal part is not sealed", journals[0].journal))
         names = [part.segment("trials") for part in segments]
-        if len(names) < 2 or any(footer_fault(storage, "trials", name) for name in names):
+        is_based = packed >= 0 and not any(part.is_fold for part in segments)
+        if len(names) + is_based < 2 or any(footer_fault(storage, "trials", name) for name in names):
             return False
         whole = Part(run_id, segments[-1].number, is_fold=True)
-        pieces = [trial_piece(storage.path(name)) for name in names]
+        base = [packed_piece(storage, record, run_id)] if is_based else []
+        pieces = [*base, *(trial_piece(storage.path(name)) for name in names)]
         try:
             if storage.create(whole.segment("trials"), writing("trials", folded(pieces, TRIAL_KEY))):
                 return True
         except (StoreError, pa.ArrowException):
-            if any(content_fault(storage, "trials", name) for name in names):
+            packs = [pack.name for pack in record.holders("trials", (run_id, ""))] if is_based else []
+            if latest_record(storage).number != record.number:
+                continue  # what was read is packed, or packed anew, by now
+            if any(content_fault(storage, "trials", name) for name in [*names, *packs]):
                 return False
             raise

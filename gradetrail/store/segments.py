@@ -221,11 +221,13 @@ def row_groups(
     *,
     verified: bool = False,
     encoded: bool = False,
+    between: tuple[str, str, str] | None = None,
 ) -> Iterator[pa.Table]:
     """Read a file by field id, a row group at a time; a column that it does not have is NULL.
 
     `verified` compares page checksums. `encoded` keeps text that repeats as dictionaries, which take
-    a fraction of the memory.
+    a fraction of the memory. `between` is a column with two values: a row group that has nothing
+    between them is not read.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -243,6 +245,8 @@ def row_groups(
         ]
         names = [name for _, name in fields if name is not None]
         for number in range(file.num_row_groups):
+            if between is not None and _is_apart(known.row_group(number), between):
+                continue
             group = file.read_row_group(number, columns=names)
             arrays = []
             for column, name in fields:
@@ -253,6 +257,17 @@ def row_groups(
                     pa.nulls(group.num_rows, kind) if name is None else group.column(name).cast(kind)
                 )
             yield pa.table(arrays, names=[column.name for column, _ in fields])
+
+
+def _is_apart(group: Any, between: tuple[str, str, str]) -> bool:
+    """Say whether a row group's statistics show that a column has nothing between two values."""
+    name, low, high = between
+    for number in range(group.num_columns):
+        column = group.column(number)
+        if column.path_in_schema == name:
+            known = column.statistics
+            return bool(known is not None and known.has_min_max and (known.max < low or known.min > high))
+    return False
 
 
 def read(path: Path, table: str, columns: Sequence[str] | None = None, *, encoded: bool = False) -> pa.Table:

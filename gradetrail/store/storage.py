@@ -15,7 +15,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -144,6 +144,21 @@ class LocalStorage:
                 for name in os.listdir(self.path(folder)):
                     if name.startswith(prefix) and name.endswith(TEMPORARY):
                         self.path(f"{folder}/{name}").unlink(missing_ok=True)
+
+    def modified(self, name: str) -> float:
+        """Say when a file was written, in seconds since 1970; FileNotFoundError if it is not there."""
+        return self.path(name).stat().st_mtime
+
+    def old_temporary(self, folder: str, before: float) -> Iterator[str]:
+        """List half-written files that were not touched since `before`: their writers are dead."""
+        try:
+            names = os.listdir(self.path(folder))
+        except FileNotFoundError:
+            return
+        for file in names:
+            with contextlib.suppress(FileNotFoundError):
+                if file.endswith(TEMPORARY) and self.modified(f"{folder}/{file}") <= before:
+                    yield f"{folder}/{file}"
 
     def claim(self, name: str) -> Claim | None:
         """Lock a file, which is made if need be; None if another holder has it."""

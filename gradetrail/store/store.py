@@ -13,13 +13,14 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from gradetrail.errors import Fault, StoreError, did_you_mean
+from gradetrail.errors import Fault, QueryError, StoreError, did_you_mean
 from gradetrail.store.claim import told
 from gradetrail.store.journal import Row
 from gradetrail.store.layout import (
@@ -32,7 +33,10 @@ from gradetrail.store.layout import (
     parse_task,
     plan_lock,
 )
+from gradetrail.store.packing import LOOSE_FILES, Packed, loose_files, pack
+from gradetrail.store.packs import PACK_LOCK, Record, latest, table_of
 from gradetrail.store.reading import Live, Look
+from gradetrail.store.reclaiming import GRACE_S, Reclaimed, reclaim
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import added
 from gradetrail.store.segments import conformed, holds, ordered, publish, publish_batches, read, writing
@@ -55,6 +59,14 @@ def this_program() -> str:
         return f"gradetrail {version('gradetrail')}"
     except PackageNotFoundError:
         return "gradetrail"
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did."""
+
+    packed: Packed
+    reclaimed: Reclaimed
 
 
 class Store:
@@ -110,10 +122,6 @@ class Store:
         if self._may_write and not os.access(self.root, os.W_OK):
             fix = "give a folder that you may write to: --warehouse DIR or GRADETRAIL_WAREHOUSE"
             raise StoreError(Fault("may not be written to", str(self.root), fix=fix))
-        if self.storage.list("packs"):
-            raise StoreError(
-                Fault(f"{this_program()} cannot read packs", str(self.root), fix="install a newer gradetrail")
-            )
 
     def _writing(self) -> LocalStorage:
         if not self._may_write:
@@ -136,9 +144,12 @@ class Store:
     def manifest(self, run_id: str) -> dict[str, Any]:
         """Read a run's manifest; StoreError if there is none or it is damaged."""
         name = f"runs/{checked(run_id, 'run id')}.json"
-        try:
+        with contextlib.suppress(FileNotFoundError, orjson.JSONDecodeError, TypeError, ValueError):
             return dict(orjson.loads(self.storage.read(name)))
-        except (FileNotFoundError, orjson.JSONDecodeError, TypeError, ValueError):
+        packed = {manifest["run_id"]: manifest for manifest in self.manifests()}
+        try:
+            return dict(packed[run_id])
+        except KeyError:
             fix = "start another run with --new: stored answers are used again"
             place = str(self.storage.path(name))
             raise StoreError(Fault("missing or damaged manifest", place, fix=fix)) from None
@@ -158,6 +169,8 @@ class Store:
         import pyarrow as pa
 
         storage, stem = self._writing(), checked(dataset_id, "dataset id")
+        if latest(storage).number_of("samples", stem) >= 0:
+            return
         if isinstance(rows, pa.Table):
             publish(storage, "samples", stem, rows)
         else:
@@ -213,16 +226,22 @@ class Store:
         while True:
             live, taken = self._look.scores(run_id, scorer12)
             if live is not None:
-                path = storage.path(live.name)
-                if over is not None and live.number > over:
-                    theirs, mine = read(path, "scores"), conformed("scores", rows)
-                    rows = added(theirs, mine, self.trials(run_id))
-                if holds(path, "scores", ordered("scores", rows)):
-                    return live.number
+                try:
+                    packed = self._look.score_rows(live)
+                    if over is not None and live.number > over:
+                        theirs = read(storage.path(live.name), "scores") if packed is None else packed
+                        rows = added(theirs, conformed("scores", rows), self.trials(run_id))
+                    if _is_there(storage.path(live.name), packed, rows):
+                        return live.number
+                except FileNotFoundError:
+                    continue  # packed by now
             over = live.number if live else 0
             score = ScoreFile(run_id, scorer12, taken + 1)
             if storage.create(score.name, writing("scores", ordered("scores", rows), metadata)):
-                return score.number
+                if not latest(storage).has_scores(score):
+                    return score.number
+                # others published and packed this number while this process slept: it hides the new file
+                storage.delete(score.name)
 
     def start_plan(self, run_id: str, rows: pa.Table) -> None:
         """Publish the trials of a new run, before its first call; columns that are NULL may be left out."""
@@ -267,7 +286,7 @@ class Store:
         """
         names = [
             f"{folder}/{file}"
-            for folder in ("runs", "trials", "responses")
+            for folder in ("runs", "trials", "responses", "packs")
             for file in self.storage.list(folder)
         ]
         sizes = self.storage.sizes("journal", JOURNAL)
@@ -282,6 +301,33 @@ class Store:
         """Give the trials of one run as they stand, each once; empty for an unknown run."""
         return self._look.trials(checked(run_id, "run id"))
 
+    def compact(self, grace_s: float = GRACE_S) -> Compacted | None:
+        """Pack what is finished and delete what is packed for longer than the grace period.
+
+        None if another process does so now.
+        """
+        storage = self._writing()
+        claim = storage.claim(PACK_LOCK)
+        if claim is None:
+            return None
+        try:
+            packed = pack(storage, this_program())
+            return None if packed is None else Compacted(packed, reclaim(storage, grace_s))
+        finally:
+            claim.release()
+
+    def compact_if_many(self) -> Compacted | None:
+        """Compact if a table has more loose files than a look should have to open; None if not."""
+        return self.compact() if loose_files(self.storage) > LOOSE_FILES else None
+
+    def notes(self, record: Record, stem: str) -> dict[str, str] | None:
+        """Give what was noted of packed scores, by the stem of the file that they were; None if nothing."""
+        try:
+            text = self._look.bodies(record, "notes").get(stem)
+        except QueryError:
+            return None
+        return None if text is None else dict(orjson.loads(text))
+
     def suspect(self, files: Iterable[str], *, is_thorough: bool = False) -> list[Fault]:
         """Read footers (or, thorough, every page) of live files after a query failed.
 
@@ -290,9 +336,18 @@ class Store:
         names: dict[str, list[str]] = {}
         for file in files:
             path = Path(file).relative_to(self.root)
-            names.setdefault(path.parts[0], []).append(path.as_posix())
+            names.setdefault(table_of(path.as_posix()), []).append(path.as_posix())
         return [
             fault
             for table, listed in names.items()
             for fault in self._look.suspect(table, listed, is_thorough=is_thorough)
         ]
+
+
+def _is_there(path: Path, packed: pa.Table | None, rows: pa.Table) -> bool:
+    """Say whether the live scores, in a file or in packs, are just these rows."""
+    import pyarrow as pa
+
+    if packed is None:
+        return holds(path, "scores", ordered("scores", rows))
+    return bool(packed.equals(pa.concat_tables(ordered("scores", rows))))

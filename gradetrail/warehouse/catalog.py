@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 STORED = frozenset(f"base/{table}" for table in TABLES)
 """Base views over Parquet; the others are small tables."""
 
+MASKED = ("trials", "scores")
+"""Tables of which a newer file takes the place of what is packed of a run."""
+
 BOARDS = frozenset({"macros/is_by_then", "base/manifests", "base/run_models"})
 """What tells which runs a leaderboard may show; it reads nothing else, so it can come first."""
 
@@ -69,6 +72,7 @@ class Catalog:
         _fill(self._con, "prices", (price.record() for price in prices))
         for table in TABLES:
             _hold_loose(self._con, table, live.loose.get(table))
+        _hold_masks(self._con, live)
         self._has_boards = False
         folders = [str(path) for path in own_files if path.is_dir()]
         sql.lock(self._con, [*files, *(str(path) for path in own_files if path.is_file())], folders)
@@ -161,7 +165,23 @@ def _define_files(con: duckdb.DuckDBPyConnection, live: Live) -> list[str]:
         name = table.removesuffix("s")
         sql.define_list(con, f"{name}_files", live.files.get(table) or [empty])
         con.execute(f"create or replace macro {name}_columns() as {duckdb_schema(table)}")
-    return [empty, *(file for files in live.files.values() for file in files)]
+        if table in MASKED:
+            sql.define_list(con, f"partly_{name}_files", list(live.partly.get(table, ())) or [empty])
+    return [empty, *live.all_files()]
+
+
+def _hold_masks(con: duckdb.DuckDBPyConnection, live: Live) -> None:
+    """Fill `masks`: rows of packs that do not count, by file, run, and the scorer_id's first digits."""
+    con.execute("create table masks (stored_table varchar, file varchar, run_id varchar, scorer12 varchar)")
+    rows = [
+        (table, file, key, scorer12)
+        for table in MASKED
+        for file, held in live.partly.get(table, {}).items()
+        for key, scorer12 in sorted(held)
+    ]
+    if rows:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        con.execute("insert into masks select unnest($1), unnest($2), unnest($3), unnest($4)", columns)
 
 
 def _fill(con: duckdb.DuckDBPyConnection, name: str, records: Iterable[Mapping[str, Any]]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.store.reading import Live
@@ -36,10 +35,7 @@ def supposed(live: Live, supposition: Supposition) -> Live:
     """Give what would be live."""
     import pyarrow as pa
 
-    replaced = {f"{run_id}.{scorer_id[:12]}" for run_id, scorer_id in supposition.scores}
-    kept = [
-        file for file in live.files.get("scores", ()) if Path(file).stem.rpartition(".")[0] not in replaced
-    ]
+    replaced = frozenset((run_id, scorer_id[:12]) for run_id, scorer_id in supposition.scores)
     schema = arrow_schema("scores")
     tables = [table.select(schema.names).cast(schema) for table in supposition.scores.values()]
     if "scores" in live.loose:
@@ -51,8 +47,7 @@ def supposed(live: Live, supposition: Supposition) -> Live:
         for task in supposition.tasks
     }
     return replace(
-        live,
-        files={**live.files, "scores": kept},
+        live.without_scores(replaced),
         loose=loose,
         scorers=[*live.scorers, *(dict(r) for r in supposition.scorers if r["scorer_id"] not in known)],
         tasks=[

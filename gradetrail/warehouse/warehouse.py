@@ -77,6 +77,7 @@ class Warehouse:
         self._bundled = self._unpacked(bundles)
         self._store = Store(self.root, create=False)
         self._live = self._look()
+        self._stems: tuple[Live, dict[str, list[str]]] = (self._live, {})
         self._with_comments = with_comments
         self._lock = threading.RLock()
         self._catalog: Catalog | None = None
@@ -257,7 +258,7 @@ class Warehouse:
 
     def _sides(self, a: str | None, b: str | None, dimensions: Dimensions) -> dict[str, str | int | None]:
         a, b = (None if run is None else self.run_id(run) for run in (a, b))
-        files = [parse_scores(Path(file).name) for file in self._live.files.get("scores", ())]
+        files = [parse_scores(f"{stem}.parquet") for stem in self.stems("scores")]
         graded = {(file.run_id, file.scorer12) for file in files if file is not None}
 
         def is_graded(run_id: str, scorer_id: str) -> bool:
@@ -281,15 +282,20 @@ class Warehouse:
         return max(records, key=lambda record: int(record["n"]), default=None)
 
     def stems(self, table: str) -> list[str]:
-        """List the live files of a table, without folder and suffix."""
-        return [Path(file).stem for file in self._live.files.get(table, ())]
+        """List the live files of a table, without folder and suffix, also those that are packed."""
+        if self._stems[0] is not self._live:
+            self._stems = (self._live, {})
+        if table not in self._stems[1]:
+            self._stems[1][table] = self._live.stems(table)
+        return self._stems[1][table]
 
     def scores_metadata(self, run_id: str, scorer_id: str) -> dict[str, str] | None:
         """Give the key-value metadata of the live scores of (run, scorer); None if it is not graded."""
         prefix = f"{run_id}.{scorer_id[:12]}."
         file = next((f for f in self._live.files.get("scores", ()) if Path(f).name.startswith(prefix)), None)
         if file is None:
-            return None
+            stem = next((stem for stem in self.stems("scores") if stem.startswith(prefix)), None)
+            return None if stem is None else self._store.notes(self._live.record, stem)
         text = "select decode(key), decode(value) from parquet_kv_metadata($file)"
         return dict(self.rows(text, {"file": file})[1])
 
@@ -362,7 +368,7 @@ class Warehouse:
         cause = error.__cause__ if isinstance(error, QueryError) else error
         if cause is None:
             return False
-        files = [file for listed in self._live.files.values() for file in listed]
+        files = self._live.all_files()
         own = [file for file in files if Path(file).is_relative_to(self._store.root)]
         if all(Path(file).exists() for file in files):
             if not may_be_damage(cause):

@@ -30,6 +30,36 @@ from read_parquet(score_files(), schema = score_columns()) as stored
 where is_by_then(stored.run_id)
 union all
 select
+    partly.run_id,
+    partly.task,
+    partly.scorer,
+    partly.scorer_id,
+    partly.metric,
+    partly.model,
+    partly.model_id,
+    partly.prompt,
+    partly.sample_id,
+    partly.epoch,
+    partly.response_id,
+    partly.opponent_response_id,
+    partly.target,
+    partly.score,
+    partly.is_pass,
+    partly.outcome,
+    partly.extracted,
+    partly.extracted_by,
+    partly.confidence,
+    partly.confidence_source,
+    partly.detail,
+    partly.judge_response_ids
+from read_parquet(partly_score_files(), schema = score_columns()) as partly
+anti join masks
+    on partly.filename = masks.file
+    and partly.run_id = masks.run_id
+    and starts_with(partly.scorer_id, masks.scorer12)
+where is_by_then(partly.run_id)
+union all
+select
     loose.run_id,
     loose.task,
     loose.scorer,

@@ -41,6 +41,46 @@ from read_parquet(trial_files(), schema = trial_columns()) as stored
 where is_by_then(stored.run_id)
 union all
 select
+    partly.run_id,
+    partly.task,
+    partly.model,
+    partly.model_id,
+    partly.prompt,
+    partly.sample_id,
+    partly.sample_hash,
+    partly.dataset_id,
+    partly.category,
+    partly.cluster,
+    partly.epoch,
+    partly.input_hash,
+    partly.choice_order,
+    partly.request_key,
+    partly.response_id,
+    partly.response_run_id,
+    partly.status,
+    partly.error_type,
+    partly.is_hit,
+    partly.stop_reason,
+    partly.served_model,
+    partly.latency_ms,
+    partly.ttft_ms,
+    partly.input_tokens,
+    partly.cache_read_tokens,
+    partly.cache_write_tokens,
+    partly.output_tokens,
+    partly.reasoning_tokens,
+    partly.token_nll,
+    partly.token_count,
+    partly.ended_at,
+    partly.confidence,
+    partly.error_message
+from read_parquet(partly_trial_files(), schema = trial_columns()) as partly
+anti join masks
+    on partly.filename = masks.file
+    and partly.run_id = masks.run_id
+where is_by_then(partly.run_id)
+union all
+select
     loose.run_id,
     loose.task,
     loose.model,

@@ -121,7 +121,16 @@ def rows_of(live: Live, table: str, columns: str = "*") -> list[tuple[Any, ...]]
     if table in live.loose:
         con.register("loose", live.loose[table])  # in the place of what was registered before
         parts.append(f"select {columns} from loose")
-    return con.execute(" union all ".join(parts)).fetchall() if parts else []
+    found = con.execute(" union all ".join(parts)).fetchall() if parts else []
+    for file, masked in live.partly.get(table, {}).items():
+        con.execute("create or replace temp table masks (run_id varchar, scorer12 varchar)")
+        con.executemany("insert into masks values (?, ?)", sorted(masked))
+        scorer = "and starts_with(scorer_id, scorer12)" if table == "scores" else ""
+        found += con.execute(
+            f"select {columns} from read_parquet('{file}', schema = {duckdb_schema(table)}) as stored"
+            f" where not exists (from masks where masks.run_id = stored.run_id {scorer})"
+        ).fetchall()
+    return found
 
 
 def statuses(live: Live) -> dict[str, int]:

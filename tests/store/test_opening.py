@@ -41,12 +41,13 @@ def test_a_newer_format_is_refused_naming_what_wrote_it(tmp_path: Path) -> None:
         assert "newer gradetrail" in caught.value.faults[0].fix
 
 
-def test_packed_tables_are_refused_and_not_read_in_part(tmp_path: Path) -> None:
-    Store(tmp_path)
+def test_a_damaged_record_of_packs_is_named_and_nothing_is_written_on_top_of_it(tmp_path: Path) -> None:
+    store = planned(tmp_path, 2)
     (tmp_path / "packs").mkdir()
     (tmp_path / "packs" / "1.json").write_text("{}")
-    with pytest.raises(StoreError, match="packs"):
-        Store(tmp_path, create=False)
+    assert [Path(fault.where).name for fault in store.live().damaged] == ["1.json"]
+    with pytest.raises(StoreError, match="damaged"):
+        store.writer(RUN)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "x"}', "{}"])

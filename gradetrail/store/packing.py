@@ -1,0 +1,436 @@
+"""Packing: many small files of finished work become few large ones, beside readers and writers.
+
+Invariant: nothing that counts is lost or there twice, wherever the packer is killed. It lists journals
+before tables and each table twice (a number counts only if all below it were listed), writes packs
+that no record names yet, and publishes the record by link under the number after the one that it
+read: whoever comes second has done nothing. The lock only spares two packers the same work.
+"""
+
+from __future__ import annotations
+
+import heapq
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from gradetrail.errors import Fault, StoreError
+from gradetrail.store.layout import (
+    JOURNAL,
+    LOCK,
+    PARQUET,
+    Part,
+    ScoreFile,
+    highest_scores,
+    parse_part,
+    parse_scores,
+    run_lock,
+    trial_sources,
+)
+from gradetrail.store.packs import (
+    KEYED,
+    Held,
+    PackFile,
+    Record,
+    bodies,
+    encoded,
+    latest,
+    pack_name,
+    record_name,
+)
+from gradetrail.store.schema import FACT_ROW_GROUP, ROW_GROUP
+from gradetrail.store.segments import content_fault, footer_fault, row_groups, writing
+from gradetrail.store.storage import LocalStorage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOOSE_FILES = 64
+"""Files of one table that are not packed, beyond which packing starts by itself."""
+PACK_ROWS = 1_000_000
+"""A pack is closed at the end of the run with which it has so many rows."""
+MOST_MASKED = 64
+"""Runs that are masked in a pack, beyond which it is written again."""
+MERGED_AT_ONCE = 8
+"""Packs that are written again in one packing: each has a row group in memory."""
+
+
+FaultFinder = Callable[[LocalStorage, str, str], Fault | None]
+
+
+class Chunk(NamedTuple):
+    """Rows of one run (of one run by one scorer) that come one after the other."""
+
+    held: Held
+    rank: int
+    """Order among the sources of one run."""
+    rows: Iterator[pa.Table]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a packing takes up."""
+
+    files: Mapping[str, Mapping[Held, list[str]]]
+    """Loose files by table and by what they hold, in the order of their numbers."""
+    absorbed: Mapping[str, Mapping[Held, int]]
+    manifests: Mapping[str, str]
+    """JSON text by run_id."""
+
+    def __bool__(self) -> bool:
+        return any(self.files.values()) or bool(self.manifests)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What a packing did."""
+
+    n_files: int
+    """Loose files that are in packs now, manifests included."""
+    n_packs: int
+    n_rows: int
+
+
+def loose_files(storage: LocalStorage) -> int:
+    """Count the files that count and are not packed, of the table that has most."""
+    record = latest(storage)
+    counts = []
+    for table in KEYED:
+        files = [file for file in storage.list(table) if not is_packed(record, table, file)]
+        if table in ("trials", "scores"):  # of a run (by a scorer) the newest counts
+            files = list({file.removesuffix(PARQUET).rpartition(".")[0] for file in files})
+        counts.append(len(files))
+    return max(counts)
+
+
+def is_packed(record: Record, table: str, file: str) -> bool:
+    """Say whether what a loose file holds is packed."""
+    if table == "samples":
+        return record.number_of("samples", file.removesuffix(PARQUET)) >= 0
+    if table == "scores":
+        score = parse_scores(file)
+        return score is not None and record.has_scores(score)
+    part = parse_part(file)
+    return part is not None and record.has_part(table, part)
+
+
+def pack(storage: LocalStorage, written_by: str) -> Packed | None:
+    """Pack all that is finished; None if another packer was faster. The caller holds PACK_LOCK."""
+    import pyarrow as pa
+
+    record = latest(storage)
+    chosen = choose(storage, record)
+    if not chosen:
+        return Packed(0, 0, 0)
+    try:
+        done = merged(storage, record, chosen)
+    except (StoreError, pa.ArrowException, OSError):
+        # something is damaged inside: leave it out, so that the damage stays in sight
+        chosen = choose(storage, record, fault=content_fault)
+        done = merged(storage, record, chosen, fault=content_fault)
+    if not commit(storage, record, done, written_by):
+        return None
+    before = record.names()
+    new = [pack for pack in done.files if pack.name not in before]
+    n_files = sum(len(names) for table in chosen.files.values() for names in table.values())
+    return Packed(n_files + len(chosen.manifests), len(new), sum(pack.n_rows for pack in new))
+
+
+def commit(storage: LocalStorage, record: Record, done: Record, written_by: str) -> bool:
+    """Publish a record that follows another; False if that has a follower already."""
+    name = record_name(done.number)
+    if storage.create(name, lambda sink: sink.write(encoded(done, written_by))):
+        return True
+    for made in done.names() - record.names() - {name}:
+        storage.delete(made)
+    return False
+
+
+def choose(storage: LocalStorage, record: Record, *, fault: FaultFinder = footer_fault) -> Chosen:
+    """Find what is finished and not packed: no run that is being written, nothing damaged, all of a run."""
+    journals = storage.list("journal")
+    busy = {part.run_id for file in journals if (part := parse_part(file, JOURNAL))}
+    busy |= {
+        run_id
+        for file in journals
+        if file.endswith(LOCK) and storage.is_claimed(run_lock(run_id := file.removesuffix(LOCK)))
+    }
+    first = {table: storage.list(table) for table in KEYED}
+    again = {table: storage.list(table) for table in KEYED}
+    files: dict[str, dict[Held, list[str]]] = {}
+    absorbed: dict[str, dict[Held, int]] = {}
+    for table in KEYED:
+        units = _units(table, first[table], again[table], record, busy)
+        whole = {
+            held: (number, names)
+            for held, (number, names) in units.items()
+            if not any(fault(storage, table, name) for name in names)
+        }
+        files[table] = {held: names for held, (_, names) in whole.items()}
+        absorbed[table] = {held: number for held, (number, _) in whole.items()}
+    return Chosen(files, absorbed, _manifests(storage, record, busy))
+
+
+def _units(
+    table: str, first: list[str], again: list[str], record: Record, busy: set[str]
+) -> dict[Held, tuple[int, list[str]]]:
+    """Give by what they hold the number and names of the files of a table that may be packed."""
+    if table == "samples":
+        stems = [file.removesuffix(PARQUET) for file in first if file.endswith(PARQUET)]
+        return {
+            (stem, ""): (0, [f"samples/{stem}{PARQUET}"])
+            for stem in stems
+            if record.number_of("samples", stem) < 0
+        }
+    if table == "scores":
+        scores = [score for file in first if (score := parse_scores(file)) and not record.has_scores(score)]
+        return {(s.run_id, s.scorer12): (s.number, [s.name]) for s in highest_scores(scores)}
+    parts: dict[str, list[Part]] = {}
+    for file in again:
+        part = parse_part(file)
+        if part and not record.has_part(table, part) and part.run_id not in busy:
+            parts.setdefault(part.run_id, []).append(part)
+    last: dict[str, int] = {}
+    for file in first:
+        part = parse_part(file)
+        if part:
+            last[part.run_id] = max(part.number, last.get(part.run_id, -1))
+    units = {}
+    for run_id, of_run in parts.items():
+        if table == "trials":
+            of_run, _ = trial_sources(of_run, (), record.number_of("trials", run_id))
+            if len(of_run) != 1 or not of_run[0].is_fold:
+                continue  # unfinished, or a part has come that is not folded yet
+        # a listing may miss a file that was made meanwhile, and have a later one: the second has both
+        of_run = sorted(part for part in of_run if part.number <= last.get(run_id, -1))
+        if of_run:
+            units[run_id, ""] = (of_run[-1].number, [part.segment(table) for part in of_run])
+    return units
+
+
+def _manifests(storage: LocalStorage, record: Record, busy: set[str]) -> dict[str, str]:
+    """Read the manifests that are not packed, or say something else by now."""
+    known = bodies(storage, record, "runs")
+    found = {}
+    for file in storage.list("runs"):
+        run_id = file.removesuffix(".json")
+        if not file.endswith(".json") or run_id in busy:
+            continue
+        try:
+            text = storage.read(f"runs/{file}").decode()
+            manifest = orjson.loads(text)
+        except (FileNotFoundError, UnicodeDecodeError, orjson.JSONDecodeError):
+            continue
+        if isinstance(manifest, dict) and manifest.get("status") != "running" and known.get(run_id) != text:
+            found[run_id] = text
+    return found
+
+
+def merged(
+    storage: LocalStorage,
+    record: Record,
+    chosen: Chosen,
+    gone: frozenset[str] = frozenset(),
+    *,
+    fault: FaultFinder = footer_fault,
+) -> Record:
+    """Write packs of what was chosen together with small ones there are; give the record that names them.
+
+    Runs in `gone` are left out, and every pack that may have them is written again.
+    """
+    number, token = record.number + 1, secrets.token_hex(4)
+    files: list[PackFile] = []
+    for table in KEYED:
+        fresh = chosen.files.get(table, {})
+        olds = [masked_by(pack, fresh) for pack in record.files if pack.table == table]
+        again = [old for old in _to_merge(olds, fresh, storage, gone) if not fault(storage, table, old.name)]
+        files += [old for old in olds if old not in again]
+        if fresh or again:
+            chunks = heapq.merge(
+                *(_of_pack(storage, old, rank) for rank, old in enumerate(again)),
+                _of_files(storage, table, fresh, len(again)),
+                key=lambda chunk: (chunk.held, chunk.rank),
+            )
+            kept = (chunk for chunk in chunks if chunk.held[0] not in gone)
+            files += _written(storage, table, kept, number, token)
+    texts = {kind: bodies(storage, record, kind) for kind in ("runs", "notes")}
+    changed = {"runs": dict(chosen.manifests), "notes": _notes(storage, chosen)}
+    packs = dict(record.bodies)
+    for kind, known in texts.items():
+        after = {
+            name: body
+            for name, body in (known | changed[kind]).items()
+            if (name if kind == "runs" else name.rsplit(".", 2)[0]) not in gone
+        }
+        if kind == "notes":
+            after = _current_notes(after, record, chosen)
+        if after != known:
+            packs[kind] = pack_name(kind, number, 0, token)
+            storage.create(packs[kind], _writing_bodies(after))
+    absorbed = {
+        table: {
+            held: n
+            for held, n in {**record.absorbed[table], **chosen.absorbed.get(table, {})}.items()
+            if held[0] not in gone
+        }
+        for table in KEYED
+    }
+    manifests = (record.manifests | chosen.manifests.keys()) - gone
+    return Record(number, tuple(files), packs, absorbed, frozenset(manifests))
+
+
+def masked_by(pack: PackFile, fresh: Iterable[Held]) -> PackFile:
+    """Mask what a later pack has anew; answers and calls are added to, and mask nothing."""
+    if pack.table not in ("trials", "scores"):
+        return pack
+    anew = {held for held in fresh if pack.first <= held[0] <= pack.last}
+    return replace(pack, masked=pack.masked | anew) if anew else pack
+
+
+def _to_merge(
+    packs: list[PackFile], fresh: Mapping[Held, list[str]], storage: LocalStorage, gone: frozenset[str]
+) -> list[PackFile]:
+    """Choose the packs that are written again: small ones, and those of which much is masked.
+
+    They are of about the size of what comes at most, so that each row is written a few times only.
+    """
+    import pyarrow.parquet as pq
+
+    wanted = [pack for pack in packs if any(pack.first <= key <= pack.last for key in gone)]
+    if fresh:
+        n_rows = sum(
+            pq.read_metadata(storage.path(name)).num_rows for names in fresh.values() for name in names
+        )
+        for pack in sorted(packs, key=lambda pack: pack.n_rows):
+            if len(wanted) >= MERGED_AT_ONCE or pack in wanted:
+                continue
+            if len(pack.masked) > MOST_MASKED or pack.n_rows < min(2 * n_rows, PACK_ROWS):
+                wanted.append(pack)
+                n_rows += pack.n_rows
+    return [pack for pack in packs if pack in wanted]
+
+
+def _of_files(
+    storage: LocalStorage, table: str, files: Mapping[Held, list[str]], rank: int
+) -> Iterator[Chunk]:
+    for held in sorted(files):
+        for name in files[held]:
+            yield Chunk(held, rank, row_groups(storage.path(name), table, verified=True))
+
+
+def _of_pack(storage: LocalStorage, pack: PackFile, rank: int) -> Iterator[Chunk]:
+    """Yield what a pack holds, run by run; a run that goes over several row groups comes in pieces."""
+    import pyarrow.compute as pc
+
+    compute: Any = pc  # newer than the stubs
+    column = KEYED[pack.table]
+    for group in row_groups(storage.path(pack.name), pack.table, verified=True):
+        keys: Any = group.column(column)
+        if pack.table == "scores":
+            scorers: Any = pc.utf8_slice_codeunits(group.column("scorer_id"), 0, 12)
+            keys = pc.binary_join_element_wise(keys, scorers, "/")
+        ends = compute.run_end_encode(keys.combine_chunks())
+        start = 0
+        for key, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            name, _, scorer12 = key.partition("/")
+            held = (name, scorer12)
+            if held not in pack.masked:
+                yield Chunk(held, rank, iter([group.slice(start, end - start)]))
+            start = end
+
+
+def _written(
+    storage: LocalStorage, table: str, chunks: Iterator[Chunk], number: int, token: str
+) -> Iterator[PackFile]:
+    """Write chunks, which come in order, as packs of about PACK_ROWS."""
+    runs = groupby(chunks, key=lambda chunk: chunk.held[0])
+    following = next(runs, None)
+    place = 0
+    while following is not None:
+        batch = _Batch(runs, following)
+        name = pack_name(table, number, place, token)
+        storage.create(name, writing(table, _grouped(batch.rows(), ROW_GROUP.get(table, FACT_ROW_GROUP))))
+        yield PackFile(name, table, batch.n_rows, batch.first, batch.last)
+        following = batch.following
+        place += 1
+
+
+Run = tuple[str, Iterator[Chunk]]
+
+
+class _Batch:
+    """The runs of one pack; tells what it gave when it was read to its end."""
+
+    def __init__(self, runs: Iterator[Run], following: Run) -> None:
+        self._runs = runs
+        self.following: Run | None = following
+        self.n_rows = 0
+        self.first = self.last = following[0]
+
+    def rows(self) -> Iterator[pa.Table]:
+        while self.following is not None and self.n_rows < PACK_ROWS:
+            self.last, chunks = self.following
+            for chunk in chunks:
+                for piece in chunk.rows:
+                    self.n_rows += piece.num_rows
+                    yield piece
+            self.following = next(self._runs, None)
+
+
+def _grouped(pieces: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+    """Join small pieces into tables of one row group each."""
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    size = 0
+    for piece in pieces:
+        while piece.num_rows:
+            part = piece.slice(0, n_rows - size)
+            piece = piece.slice(part.num_rows)
+            waiting.append(part)
+            size += part.num_rows
+            if size == n_rows:
+                yield pa.concat_tables(waiting)
+                waiting, size = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _notes(storage: LocalStorage, chosen: Chosen) -> dict[str, str]:
+    """Give the metadata of score files as JSON, by stem."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for (run_id, scorer12), number in chosen.absorbed.get("scores", {}).items():
+        score = ScoreFile(run_id, scorer12, number)
+        known = pq.read_metadata(storage.path(score.name)).metadata or {}
+        notes = {k.decode(): v.decode() for k, v in known.items() if k != b"ARROW:schema"}
+        found[score.stem] = orjson.dumps(notes).decode()
+    return found
+
+
+def _current_notes(notes: dict[str, str], record: Record, chosen: Chosen) -> dict[str, str]:
+    """Leave out what was noted of grades that were packed anew."""
+    anew = chosen.absorbed.get("scores", {}).items()
+    past = {
+        ScoreFile(*held, record.number_of("scores", *held)).stem
+        for held, number in anew
+        if record.number_of("scores", *held) != number
+    }
+    return {stem: text for stem, text in notes.items() if stem not in past}
+
+
+def _writing_bodies(texts: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = sorted(texts)
+    rows = pa.table({"name": names, "body": [texts[name] for name in names]})
+
+    def write(sink: Any) -> None:
+        pq.write_table(rows, sink, compression="zstd", write_page_checksum=True, use_dictionary=False)
+
+    return write

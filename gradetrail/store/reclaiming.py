@@ -1,0 +1,147 @@
+"""Reclaiming: deletes what nothing needs any more, some time after it ceased to be needed.
+
+Invariant: what is deleted has counted for no look that began within the grace period; a look or a
+query that is older begins again. A manifest is deleted only under its run's lock and only if it says
+what the packed one says. Temporary files and locks of dead processes must also be an hour old.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradetrail.store.layout import LOCK, highest_scores, parse_part, parse_scores, run_lock
+from gradetrail.store.packing import is_packed
+from gradetrail.store.packs import (
+    FOLDER,
+    KEYED,
+    Record,
+    bodies,
+    decoded,
+    latest,
+    parse_pack,
+    record_name,
+    record_numbers,
+)
+from gradetrail.store.storage import LocalStorage
+
+GRACE_S = 3600.0
+DEAD_AFTER_S = 3600.0
+"""Age at which a half-written file or an unlocked lock is taken for that of a dead process."""
+FOLDERS = ("journal", "runs", *KEYED, "scorers", "tasks", FOLDER)
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """What was deleted."""
+
+    n_files: int = 0
+    n_bytes: int = 0
+
+
+def reclaim(storage: LocalStorage, grace_s: float = GRACE_S) -> Reclaimed:
+    """Delete what is packed, superseded or left over; the caller holds PACK_LOCK."""
+    now = time.time()
+    n_files = n_bytes = 0
+    for name in [*_unneeded(storage, now - grace_s), *_left_over(storage, now - max(grace_s, DEAD_AFTER_S))]:
+        try:
+            n_bytes += storage.path(name).stat().st_size
+        except FileNotFoundError:
+            continue
+        storage.delete(name)
+        n_files += 1
+    n_manifests, n_more = _manifests(storage, now - grace_s)
+    return Reclaimed(n_files + n_manifests, n_bytes + n_more)
+
+
+def due(storage: LocalStorage, before: float) -> Record:
+    """Read the highest record that is older than `before`."""
+    for number in record_numbers(storage.list(FOLDER)):
+        name = record_name(number)
+        if storage.modified(name) <= before:
+            return decoded(number, storage.read(name))
+    return Record()
+
+
+def _unneeded(storage: LocalStorage, before: float) -> Iterator[str]:
+    record = due(storage, before)
+    numbers = record_numbers(storage.list(FOLDER))
+    needed: set[str] = set()
+    for number in numbers:
+        if number >= record.number:
+            needed |= decoded(number, storage.read(record_name(number))).names()
+        else:
+            yield record_name(number)
+    for file in storage.list(FOLDER):
+        name = f"{FOLDER}/{file}"
+        if parse_pack(file) and name not in needed and storage.modified(name) <= before:
+            yield name
+    for table in KEYED:
+        files = storage.list(table)
+        for file in files:
+            if is_packed(record, table, file):
+                yield f"{table}/{file}"
+        if table in ("trials", "scores"):
+            yield from _superseded(storage, table, files, record, before)
+
+
+def _superseded(
+    storage: LocalStorage, table: str, files: list[str], record: Record, before: float
+) -> Iterator[str]:
+    """List parts below a fold, and scores below newer ones, that have been so since before the moment."""
+    loose = [file for file in files if not is_packed(record, table, file)]
+    if table == "scores":
+        scores = [score for file in loose if (score := parse_scores(file))]
+        for best in highest_scores(scores):
+            if storage.modified(best.name) <= before:
+                for score in scores:
+                    is_same = (score.run_id, score.scorer12) == (best.run_id, best.scorer12)
+                    if is_same and score.number < best.number:
+                        yield score.name
+        return
+    parts = [part for file in loose if (part := parse_part(file))]
+    folds: dict[str, int] = {}
+    for part in parts:
+        if part.is_fold and storage.modified(part.segment(table)) <= before:
+            folds[part.run_id] = max(part.number, folds.get(part.run_id, -1))
+    for part in parts:
+        fold = folds.get(part.run_id, -1)
+        if part.number < fold or (part.number == fold and not part.is_fold):
+            yield part.segment(table)
+
+
+def _left_over(storage: LocalStorage, before: float) -> Iterator[str]:
+    for folder in FOLDERS:
+        yield from storage.old_temporary(folder, before)
+    for folder in ("journal", "runs"):
+        for file in storage.list(folder):
+            name = f"{folder}/{file}"
+            if file.endswith(LOCK) and storage.modified(name) <= before:
+                claim = storage.claim(name)
+                if claim is not None:
+                    claim.release(delete=True)
+
+
+def _manifests(storage: LocalStorage, before: float) -> tuple[int, int]:
+    packed, record = due(storage, before).manifests, latest(storage)
+    if not packed:
+        return 0, 0
+    texts = bodies(storage, record, "runs")
+    n_files = n_bytes = 0
+    for file in storage.list("runs"):
+        run_id = file.removesuffix(".json")
+        name = f"runs/{file}"
+        if run_id not in packed or texts.get(run_id, "").encode() != storage.read(name):
+            continue
+        claim = storage.claim(run_lock(run_id))
+        if claim is None:
+            continue
+        try:
+            data = storage.read(name)
+            if data == texts[run_id].encode():
+                storage.delete(name)
+                n_files, n_bytes = n_files + 1, n_bytes + len(data)
+        finally:
+            claim.release(delete=True)
+    return n_files, n_bytes
