@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gradetrail.errors import GradetrailError
     from gradetrail.generation.outstanding import Options
     from gradetrail.generation.plan import Narrowing
-    from gradetrail.pipeline import Invocation, Run, generate, run, score
+    from gradetrail.pipeline import Invocation, Run, generate, preview, run, score
     from gradetrail.providers.python import Generation
     from gradetrail.report.charts import plot
     from gradetrail.spec import Spec, load_spec
@@ -39,6 +39,7 @@ __all__ = [
     "generate",
     "load_spec",
     "plot",
+    "preview",
     "run",
     "score",
 ]
@@ -56,6 +57,7 @@ _HOME = {
     "generate": "gradetrail.pipeline",
     "load_spec": "gradetrail.spec",
     "plot": "gradetrail.report.charts",
+    "preview": "gradetrail.pipeline",
     "run": "gradetrail.pipeline",
     "score": "gradetrail.pipeline",
 }

@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
@@ -135,6 +143,23 @@ class Spec(Block):
     _base: Path = PrivateAttr(default=Path())
     _source: Source | None = PrivateAttr(default=None)
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_any_form(cls, value: Any, handler: ModelWrapValidatorHandler[Spec], info: ValidationInfo) -> Spec:
+        """Take short and older forms in `Spec(...)` too; SpecError with every fault."""
+        if info.context is not None or not isinstance(value, Mapping):
+            return handler(value)
+        faults: list[Fault] = []
+        raw = expand_spec(dict(value), faults)
+        try:
+            spec = handler(raw)
+        except ValidationError as error:
+            raise SpecError(*faults, *faults_of(error, Spec)) from None
+        faults.extend(_cross_checks(spec))
+        if faults:
+            raise SpecError(*faults)
+        return spec
+
     @property
     def base(self) -> Path:
         """Folder against which the paths in the spec resolve."""
@@ -214,7 +239,7 @@ def spec_from(value: Mapping[str, Any], *, base: Path = Path(), source: Source |
     faults: list[Fault] = []
     raw = expand_spec(dict(value), faults)
     try:
-        spec = Spec.model_validate(raw)
+        spec = Spec.model_validate(raw, context={"is_expanded": True})
     except ValidationError as error:
         faults.extend(faults_of(error, Spec))
         raise SpecError(*_placed(faults, source)) from None

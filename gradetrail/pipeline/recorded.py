@@ -30,13 +30,20 @@ def warehouse_root(path: str | os.PathLike[str] | None = None) -> Path:
     return Path(path or os.environ.get("GRADETRAIL_WAREHOUSE") or "warehouse")
 
 
-def as_spec(spec: SpecLike) -> Spec:
-    """Load a spec file, or validate a mapping; a Spec stays as it is."""
+def as_spec(spec: SpecLike, *, has_frame: bool = False) -> Spec:
+    """Load a spec file, or validate a mapping; a Spec stays as it is.
+
+    A mapping needs no `dataset` where a frame takes its place.
+    """
     if isinstance(spec, Spec):
         return spec
     if isinstance(spec, Mapping):
-        return spec_from(spec)
-    return load_spec(spec)
+        return spec_from({"dataset": {}, **spec} if has_frame else spec)
+    path: object = spec
+    if not isinstance(path, str | os.PathLike):
+        fix = "give a path, a mapping as YAML would give it, or a Spec"
+        raise SpecError(Fault(f"a {type(path).__name__} is no spec", fix=fix))
+    return load_spec(path)
 
 
 def is_run_name(name: object) -> bool:
