@@ -1,6 +1,7 @@
 """What a JSON value in an answer says.
 
-Invariant: only whole values count, and numbers and strings keep their text: `1.50` stays `1.50`.
+Invariant: only whole values count, and numbers and strings keep their text: `1.50` stays `1.50`. But half
+a surrogate pair, which JSON can write and nothing can hold, becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+
+from gradetrail.providers.response import repaired
 
 
 class NumberText(str):
@@ -19,13 +22,18 @@ def _refuse(name: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse)
-_FENCED = re.compile(r"^[ ]{0,3}```[^\n`]*\n(.*?)^[ ]{0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^[ ]{0,3}```([^\n`]*)$", re.MULTILINE)
+_BEGINNING = re.compile(r'\{(?=[ \t\n\r]*["}])|\[(?=[ \t\n\r]*["{\[\]0-9tfn-])')
 ABSENT: Any = object()
 """What stands for no value, which null is not."""
 MAX_READ = 20_000_000
 """Characters read in vain, over all brackets that are tried as a beginning: bounds hostile texts."""
 DEPTH_READ = 10_000
 """What a nesting that is too deep counts as."""
+DEEPEST = 100
+"""Levels of a value; a deeper one counts as none, so that what walks through it stays within its stack."""
+COUNTED = 100
+"""Characters before an error, whose lines are counted for its message, in the time that one is read."""
 
 
 def last_json(text: str, path: str | None = None) -> str | None:
@@ -51,7 +59,7 @@ def last_value(text: str, path: str | None = None) -> Any:
 def parsed_json(text: str) -> Any:
     """Give the value of a text that is JSON and nothing else, numbers as NumberText; else ValueError."""
     try:
-        return _DECODER.decode(text.strip())
+        return _whole(_DECODER.decode(text.strip()))
     except RecursionError:
         raise ValueError("nested too deep") from None
 
@@ -59,26 +67,49 @@ def parsed_json(text: str) -> Any:
 def _values(text: str) -> list[Any]:
     values: list[Any] = []
     position, n_read = 0, 0
-    for start in re.finditer(r"[{\[]", text):
+    for start in _BEGINNING.finditer(text):
         if start.start() < position:
             continue
         try:
             value, position = _DECODER.raw_decode(text, start.start())
+            values.append(_whole(value))
         except json.JSONDecodeError as error:
-            n_read += error.pos - start.start()
+            n_read += error.pos - start.start() + error.pos // COUNTED
         except (ValueError, RecursionError):
             n_read += DEPTH_READ
-        else:
-            values.append(value)
         if n_read > MAX_READ:
             break
     if not values:
-        for candidate in (text, *_FENCED.findall(text)[-1:]):
+        for candidate in (text, *_last_fenced(text)):
             try:
-                values.append(_DECODER.decode(candidate.strip()))
+                values.append(_whole(_DECODER.decode(candidate.strip())))
             except (ValueError, RecursionError):
                 continue
     return values
+
+
+def _whole(value: Any, left: int = DEEPEST) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else repaired(value)[0]
+    if not isinstance(value, dict | list):
+        return value
+    if not left:
+        raise RecursionError
+    if isinstance(value, list):
+        return [_whole(item, left - 1) for item in value]
+    return {repaired(name)[0]: _whole(item, left - 1) for name, item in value.items()}
+
+
+def _last_fenced(text: str) -> list[str]:
+    """Give the content of the last fenced block that is closed, if there is one."""
+    found: list[str] = []
+    begin: int | None = None
+    for fence in _FENCE.finditer(text):
+        if begin is None:
+            begin = fence.end() + 1
+        elif not fence[1].strip(" \t"):
+            found, begin = [text[begin : fence.start()]], None
+    return found
 
 
 def value_at(value: Any, path: str | None) -> Any:

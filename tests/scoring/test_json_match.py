@@ -167,3 +167,27 @@ def test_as_many_are_paired_as_can_be() -> None:
     assert len(near) == 3
     assert paired([1, 1], [1], int.__eq__) == {0: 0}
     assert paired([], [1], int.__eq__) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```json\n" * 100_000, "\\boxed{" * 100_000, '{"' * 100_000, '{"a":' * 100_000, "[" * 300_000],
+    ids=["fences", "braces", "quotes", "objects", "lists"],
+)
+def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str) -> None:
+    assert match({"a": 1}, text)["score"] is None
+
+
+def test_half_a_surrogate_pair_in_an_answer_is_graded_like_any_text() -> None:
+    assert match({"a": "x"}, r'{"a": "\ud800", "\udfff": 1}') == {"score": 0, "a": 0}
+    assert match({"a": "x"}, r'{"a": "x", "b": "\ud83d\ude00"}', extra="wrong")["score"] == 1 / 2
+    row = answer(r'{"a": "\ud83d x"}', "�x")
+    (one,) = graded({"type": "exact", "extract": [{"json": "a"}]}, [row])
+    assert one.extracted == "� x"
+
+
+@pytest.mark.parametrize("depth", [100, 101, 400, 980, 1_500])
+def test_a_value_too_deep_to_walk_through_counts_as_none(depth: int) -> None:
+    text = '{"a": ' * depth + "1" + "}" * depth
+    assert match({"b": 1}, text)["score"] == (0 if depth <= 100 else None)
+    assert match({"b": 1}, text + ' {"b": 1}')["score"] == 1
