@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gradetrail import sql
 from gradetrail.model_spec import hide_headers
+from gradetrail.scoring.answers import answer_parts
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.judging import Docket
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 GRADING_KEYS = ("target", "extract", "confidence", "scorers", "unanswered", "choices")
 """Blocks of a spec that decide grades: kept with the task, so that a run can be graded without its file."""
-PART_TRIALS = 100_000
-"""Trials that are graded at a time."""
 MEMORY_LIMIT = "300MB"
 """What DuckDB may hold meanwhile; the rest of its work is on disk."""
 REPEATED = (
@@ -135,50 +133,36 @@ def _grades(
 
     if not wanted:
         return
-    n_parts = count_parts(warehouse, run_id)
+    con = warehouse.connection("macros", "base", "graded")
     found: dict[str, list[tuple[pa.Table, int]]] = {}
-    for part in range(n_parts):
-        grader = RunGrader(
-            warehouse,
-            spec,
-            run_id,
-            runner=runner,
-            copies_programs=copies_programs,
-            part=part,
-            n_parts=n_parts,
-        )
-        try:
-            for definition in wanted:
-                scores = grader.scores(definition)
-                if n_parts == 1:
-                    yield definition, scores, grader.n_open
-                else:
-                    found.setdefault(definition.name, []).append((_encoded(scores), grader.n_open))
-        finally:
-            grader.close()
-    for definition in wanted if found else ():
+    with contextlib.closing(answer_parts(con, run_id)) as parts:
+        for answers in parts:
+            grader = RunGrader(
+                warehouse, spec, run_id, runner=runner, copies_programs=copies_programs, answers=answers
+            )
+            try:
+                for definition in wanted:
+                    scores = _encoded(grader.scores(definition))
+                    found.setdefault(definition.name, []).append((scores, grader.n_open))
+            finally:
+                grader.close()
+    for definition in wanted:
         graded = found.pop(definition.name)
         yield definition, pa.concat_tables([rows for rows, _ in graded]), sum(n for _, n in graded)
-
-
-def count_parts(warehouse: Warehouse, run_id: str) -> int:
-    """Say in how many parts the answers of a run are read."""
-    con = warehouse.connection("macros", "base", "graded")
-    n_trials = sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
-    return max(1, -(-int(n_trials) // PART_TRIALS))
 
 
 def dockets(
     warehouse: Warehouse, spec: Spec, run_id: str, definition: Definition
 ) -> Generator[Docket, None, None]:
     """Yield the answers of a run that a judge may be asked about, part by part."""
-    n_parts = count_parts(warehouse, run_id)
-    for part in range(n_parts):
-        grader = RunGrader(warehouse, spec, run_id, part=part, n_parts=n_parts)
-        try:
-            yield grader.docket(definition)
-        finally:
-            grader.close()
+    con = warehouse.connection("macros", "base", "graded")
+    with contextlib.closing(answer_parts(con, run_id)) as parts:
+        for answers in parts:
+            grader = RunGrader(warehouse, spec, run_id, answers=answers)
+            try:
+                yield grader.docket(definition)
+            finally:
+                grader.close()
 
 
 def _encoded(scores: pa.Table) -> pa.Table:

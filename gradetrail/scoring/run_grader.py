@@ -16,6 +16,7 @@ from gradetrail.errors import Fault, SpecError
 from gradetrail.prompt import Renderer, RenderError
 from gradetrail.request import content_id
 from gradetrail.scorer_spec import Combine, Judge
+from gradetrail.scoring.answers import whole_run
 from gradetrail.scoring.grade import Definition, columns, grade
 from gradetrail.scoring.inputs import rendered_inputs
 from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
@@ -43,10 +44,9 @@ class RunGrader:
         *,
         runner: ProgramRunner = LocalRunner(),
         copies_programs: bool = True,
-        part: int = 0,
-        n_parts: int = 1,
+        answers: pa.Table | None = None,
     ) -> None:
-        """Read the answers, or one of so many parts; a part has all trials of a sample or none."""
+        """Take the answers of a part of the run, as `answer_parts` gives them; None reads the whole run."""
         self._runner, self._copies_programs = runner, copies_programs
         self.con: duckdb.DuckDBPyConnection = warehouse.connection("macros", "base", "graded")
         self.spec, self.run_id = spec, run_id
@@ -55,9 +55,8 @@ class RunGrader:
         self._samples: list[tuple[str, str | None, str]] | None = None
         self._rendered: dict[str, pa.Table] = {}
         sql.run(self.con, "drop table if exists trial_answer")
-        answers = sql.arrow_file(
-            self.con, "scoring/answers", {"run_id": run_id, "part": part, "n_parts": n_parts}
-        )
+        if answers is None:
+            answers = whole_run(self.con, run_id)
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
         self._graded: dict[str, pa.Table] = {}
@@ -67,6 +66,7 @@ class RunGrader:
     def close(self) -> None:
         """Drop what was read."""
         self.con.unregister("trial_answer")
+        self.con.unregister("grading_input")
 
     def scores(self, definition: Definition) -> pa.Table:
         """Grade all trials; rows of the stored table `scores`."""
@@ -98,12 +98,9 @@ class RunGrader:
         return self._docket(definition)
 
     def _provide_answers(self, definition: Definition) -> None:
-        """Make the table `answer` of all trials, with what the scorer needs of their samples."""
+        """Make the view `answer` of all trials, with what the scorer needs of their samples."""
         self.con.register("grading_input", self._inputs(definition))
-        try:
-            sql.run_file(self.con, "scoring/answer_inputs")
-        finally:
-            self.con.unregister("grading_input")
+        sql.run_file(self.con, "scoring/answer_inputs")
 
     def _docket(self, definition: Definition) -> Docket:
         scorer = definition.scorer

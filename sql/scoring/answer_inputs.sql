@@ -2,7 +2,7 @@
 -- One row per trial.
 -- NULL targets mean that the sample has no target; NULL choices that the spec has none.
 -- Source: the relations `trial_answer` and `grading_input`.
-create or replace temp table answer as
+create or replace temp view answer as
 select
     trial_answer.row,
     trial_answer.run_id,

@@ -29,4 +29,3 @@ from grade
 inner join answer using (row)
 left join judge_source
     on answer.row = judge_source.row
-order by answer.model asc, answer.prompt asc, answer.sample_id asc, answer.epoch asc, grade.metric asc

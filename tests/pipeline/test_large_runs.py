@@ -38,7 +38,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradetrail.scoring.planner.PART_TRIALS", 5)
+    monkeypatch.setattr("gradetrail.scoring.answers.PART_TRIALS", 5)
     monkeypatch.setattr("gradetrail.store.segments.FACT_ROW_GROUP", 7)
     monkeypatch.setattr("gradetrail.store.folding.FACT_ROW_GROUP", 7)
     monkeypatch.setattr("gradetrail.store.folding.PASS_ROWS", 7)
