@@ -37,6 +37,7 @@ from gradetrail.scoring.judge_check import judge_faults, judge_warnings
 from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
+from gradetrail.scoring.label_watch import Asked, LabelWatch
 from gradetrail.spec import NAME, Spec
 from gradetrail.warehouse import Warehouse
 
@@ -111,7 +112,7 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     watches = [TargetWatch(definition) for definition in scorers]
     prompts = [definition.judge_prompt() if definition.judge else None for definition in scorers]
 
-    columns_watch = ColumnWatch.over(scorers)
+    columns_watch, label_watches = ColumnWatch.over(scorers), LabelWatch.over(scorers)
 
     def check_sample(values: Mapping[str, Any]) -> None:
         columns_watch.look(values)
@@ -120,11 +121,18 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
 
     plan = make_plan(
         job.spec, invocation.selection, invocation.narrowing, frame=job.frame, check=check_sample
+        for labels in label_watches:
+            labels.look(values)
     )
-    faults = columns_watch.faults(job.spec.where("scorers"))
+    faults, told = columns_watch.faults(lambda name: job.spec.where("scorers", name)), list[str]()
+    if label_watches:
+        asked = _asked(plan)
+        for labels in label_watches:
+            faults += labels.faults(job.spec.where("scorers", labels.name), asked)
+            told += labels.warnings(asked)
     if faults:
         raise SpecError(*faults)
-    warnings = (*plan.warnings, *(text for watch in watches for text in watch.warnings()))
+    warnings = (*plan.warnings, *(text for watch in watches for text in watch.warnings()), *told)
     warnings += tuple(text for definition in scorers for text in judge_warnings(job.spec, definition))
     return replace(plan, warnings=warnings), scorers
 
@@ -134,6 +142,17 @@ def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mappin
     definition = watch.definition
     try:
         targets = None
+def _asked(plan: Plan) -> Asked:
+    samples = plan.samples
+    return Asked(
+        sample_ids=frozenset(map(str, samples.index.column("sample_id").to_pylist())),
+        models=frozenset(model.display for model in plan.spec.models),
+        prompts=frozenset(plan.spec.prompts),
+        epochs=max(plan.epochs, plan.spec.epochs),
+        is_part=samples.chosen.num_rows < samples.index.num_rows,
+    )
+
+
         if definition.target is not None:
             targets = target_texts(definition.target, values)
             watch.look(targets)

@@ -180,8 +180,8 @@ class Label(Scaled):
     type: Literal["label"] = "label"
     file: str | None = None
     """CSV, JSONL, Parquet, ... with `sample_id` and `score`, and if wanted `model`, `prompt`, `epoch`, `run`
-    (which answers it is about), `reason` and `rater`. The rows that say most exactly which answer they are
-    about count; of several raters, the mean."""
+    (which answers it is about), `reason` and `rater`; others are refused, but for those of exports. The rows
+    that say most exactly which answer they are about count; of several raters, the mean."""
     field: str | None = None
     """Dotted path in the sample, in place of a file."""
     rater: str | None = None

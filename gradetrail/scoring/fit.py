@@ -5,7 +5,7 @@ Invariant: nothing is graded; the expression meets an empty table in the process
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradetrail.errors import Fault, SpecError
@@ -20,25 +20,26 @@ from gradetrail.scoring.sql_rows import Evaluator
 class ColumnWatch:
     """Collects the dataset's columns, and says which expressions do not fit them."""
 
-    expressions: tuple[tuple[str, str], ...]
-    """Field of the spec and expression, of each `sql` scorer."""
+    expressions: tuple[tuple[str, str, str], ...]
+    """Name of the scorer, field of the spec and expression, of each `sql` scorer."""
     _columns: dict[str, None] = field(default_factory=dict)
 
     @classmethod
     def over(cls, definitions: Iterable[Definition]) -> ColumnWatch:
         """Watch for these definitions and their cases."""
-        return cls(tuple(pair for definition in definitions for pair in _expressions(definition)))
+        return cls(tuple((d.name, *pair) for d in definitions for pair in _expressions(d)))
 
     def look(self, names: Iterable[str]) -> None:
         """Look at the columns of one sample."""
         if self.expressions:
             self._columns.update(dict.fromkeys(names))
 
-    def faults(self, where: str) -> list[Fault]:
-        """Say what does not fit; `where` is the spec's file and line."""
+    def faults(self, place_of: Callable[[str], str]) -> list[Fault]:
+        """Say what does not fit; `place_of` gives file and line of a scorer in the spec."""
         found: list[Fault] = []
         known = frozenset((*ANSWER_COLUMNS, *self._columns))
-        for place, expression in self.expressions:
+        for name, place, expression in self.expressions:
+            where = place_of(name)
             unknown = expression_faults(expression, where, place, known)
             found += unknown or _misfit(expression, where, place, self._columns)
         return found

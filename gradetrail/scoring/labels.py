@@ -6,8 +6,9 @@ Invariant: a label is a number on the scorer's scale; an answer without one is `
 from __future__ import annotations
 
 import math
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from gradetrail import sql
 from gradetrail.dataset.files import find_files
 from gradetrail.dataset.findings import SHOWN, Findings
 from gradetrail.dataset.rows import field_text, parse_row
-from gradetrail.errors import DatasetError, Fault
+from gradetrail.errors import DatasetError, Fault, did_you_mean
 from gradetrail.scorer_spec import Label
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 KEYS = ("sample_id", "model", "prompt", "epoch", "run")
 """Columns that say which answers a label is about; only the first must be there."""
+COLUMNS = (*KEYS, "id", "score", "rater", "reason")
+"""Columns that are read."""
+EXPORTED = ("graded", "audit", "wrong")
+"""Views whose columns may stand in the file, for whoever labels what they give to read."""
 TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 """What people write in place of 1 and 0."""
 
@@ -36,7 +41,7 @@ def label_faults(scorer: Label, content: bytes | None) -> list[Fault]:
     if scorer.file is None or content is None:
         return []
     try:
-        _rows(scorer, content)
+        labels_of(scorer, content)
     except DatasetError as error:
         return list(error.faults)
     return []
@@ -53,29 +58,35 @@ def make_labels(con: duckdb.DuckDBPyConnection, scorer: Label, content: bytes | 
         sql.run_file(con, "scoring/labels_of_samples", {"texts": texts, "scores": values, "faults": faults})
         return
     assert content is not None
-    rows = _rows(scorer, content)
+    rows = labels_of(scorer, content)
     names = ("sample_ids", "models", "prompts", "epochs", "runs", "raters", "scores", "reasons")
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
     sql.run_file(con, "scoring/labels_of_file", dict(zip(names, columns, strict=True)))
 
 
 @lru_cache(maxsize=4)
-def _rows(scorer: Label, content: bytes) -> Sequence[LabelRow]:
+def labels_of(scorer: Label, content: bytes) -> Sequence[LabelRow]:
     """Read a file of labels; DatasetError with every fault, by line."""
     assert scorer.file is not None
     findings, found = Findings(), list[LabelRow]()
+    names, raters = dict[str, None](), dict[str, None]()
     name = Path(scorer.file).name
     with tempfile.TemporaryDirectory(prefix="gradetrail-") as folder:
         (Path(folder) / name).write_bytes(content)
         for file in find_files(Path(folder), name, findings):
             part = file.part()
             for number, text in file.rows(part, findings):
-                row = _row(parse_row(text), scorer)
+                values = parse_row(text)
+                names.update(dict.fromkeys(values))
+                if (rater := field_text(values.get("rater"))) is not None:
+                    raters[rater] = None
+                row = _row(values, scorer)
                 if isinstance(row, Fault):
                     findings.fault(row.message, row.fix, part.place(number), row.field)
                 elif row is not None:
                     found.append(row)
         _refuse_repeats(found, findings)
+        _refuse_unknown(scorer, names, raters, findings)
         try:
             findings.check()
         except DatasetError as error:
@@ -139,3 +150,19 @@ def _refuse_repeats(rows: Sequence[LabelRow], findings: Findings) -> None:
             named = ", ".join(str(value) for value in about if value is not None)
             findings.fault(f"labelled twice: {named}", "keep one of them, or give each its `rater`")
         seen.add(about)
+
+
+def _refuse_unknown(scorer: Label, names: Iterable[str], raters: Iterable[str], findings: Findings) -> None:
+    """Refuse columns that would be ignored, by which a label may be about more than was meant, and raters."""
+    for name in names:
+        if name not in COLUMNS and name not in _exported():
+            findings.fault(f"unknown column `{name}`", did_you_mean(name, COLUMNS), field=name)
+    if scorer.rater is not None and names and scorer.rater not in raters:
+        fix = did_you_mean(scorer.rater, raters) if raters else "add the column `rater`, or leave `rater` out"
+        findings.fault(f"no label by the rater `{scorer.rater}`", fix, field="rater")
+
+
+@lru_cache(maxsize=1)
+def _exported() -> frozenset[str]:
+    texts = "".join(sql.text_of(f"views/{view}") for view in EXPORTED)
+    return frozenset(re.findall(r"comment on column \w+\.(\w+) is", texts))

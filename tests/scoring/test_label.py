@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gradetrail import pipeline
+from gradetrail.dataset import Selection
 from gradetrail.errors import SpecError
 from gradetrail.scoring.definition import definitions
 from tests.scoring.grading import spec_with
@@ -185,3 +186,86 @@ def test_a_run_is_graded_again_without_the_files_of_its_labels_and_functions(tmp
     done = pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
     assert [item.n_rows for item in done] == [2, 2, 2]
     assert desk.rows("select scorer, scorer_id, sample_id, raw_score from graded order by all") == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "field", "message", "fix"),
+    [
+        ("sample_id,modle,score\na,m,1\n", {}, "modle", "unknown column `modle`", "did you mean `model`?"),
+        (
+            "sample_id,score,rater\na,1,ann\nb,1,bob\n", {"rater": "anne"},
+            "rater", "no label by the rater `anne`", "did you mean `ann`? known: ann, bob",
+        ),
+        ("sample_id,score\na,1\n", {"rater": "bob"}, "rater", "by the rater `bob`", "add the column `rater`"),
+        ("sample_id,score\nnope,1\n", {}, "scorers.people.file", "1 of 1 labels match no sample", ""),
+        ("sample_id,model,score\na,M,1\n", {}, "scorers.people.file", "match no model, e.g. `M`", ""),
+        ("sample_id,prompt,score\na,long,1\n", {}, "scorers.people.file", "match no prompt, e.g. `long`", ""),
+        ("sample_id,epoch,score\na,2,1\n", {}, "scorers.people.file", "match no epoch, e.g. `2`", ""),
+    ],
+)  # fmt: skip
+def test_a_file_that_labels_nothing_as_it_was_meant_is_refused_before_any_call(
+    tmp_path: Path, rows: str, options: dict[str, Any], field: str, message: str, fix: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        labelled(tmp_path, rows, **options)
+    (fault,) = caught.value.faults
+    assert (fault.field, message in fault.message, fix in fault.fix) == (field, True, True), fault
+    assert fault.where
+    assert not (tmp_path / "warehouse").exists()
+
+
+def test_labels_of_which_some_match_nothing_are_told_with_counts(tmp_path: Path) -> None:
+    samples = [{"sample_id": name, "text": "4"} for name in ("007", "008")]
+    desk = Desk(tmp_path, samples)
+    desk.write("labels.csv", "sample_id,model,score,question\n7,,1,\n008,m,1,\n9,,0,\n007,old,1,\n")
+    job = pipeline.Job(desk.spec({"people": {"type": "label", "file": "labels.csv"}}), None)
+    expected = (
+        "scorer `people`: 2 of 4 labels match no sample, e.g. `7`; did you mean `007`?",
+        "scorer `people`: 1 of 4 labels match no model, e.g. `old`",
+    )
+    assert pipeline.forecast(job, warehouse=tmp_path / "warehouse").plan.warnings == expected
+    assert pipeline.run(job.spec, warehouse=tmp_path / "warehouse").warnings == expected
+
+
+def test_labels_of_samples_that_a_limit_leaves_out_are_no_mistake(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    desk.write("labels.csv", "sample_id,score\nb,1\n")
+    job = pipeline.Job(desk.spec({"people": {"type": "label", "file": "labels.csv"}}), None)
+    one = pipeline.Invocation(selection=Selection(limit=1))
+    assert pipeline.forecast(job, warehouse=tmp_path / "w", invocation=one).plan.warnings == ()
+
+
+def test_a_file_in_which_nobody_has_labelled_yet_is_told(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    desk.write("labels.csv", "sample_id,score,response\na,,4\nb,,5\n")
+    done = pipeline.run(
+        desk.spec({"number": "numeric", "people": {"type": "label", "file": "labels.csv"}}),
+        warehouse=tmp_path / "warehouse",
+    )
+    assert done.warnings == (
+        "scorer `people`: labels.csv holds no label yet; every grade will be `no_target`",
+    )
+
+
+@pytest.mark.parametrize(("field", "near"), [("humn", "human"), ("human.scor", "score")])
+def test_a_field_that_no_sample_has_is_refused_and_the_near_one_named(
+    tmp_path: Path, field: str, near: str
+) -> None:
+    samples = [{"id": "a", "answer": "4", "human": {"score": 1}}, {"id": "b", "answer": "4"}]
+    desk = Desk(tmp_path, [{"sample_id": s["id"], "text": "4"} for s in samples], samples)
+    with pytest.raises(SpecError) as caught:
+        desk.run({"people": {"type": "label", "field": field}})
+    (fault,) = caught.value.faults
+    assert fault.message == f"no sample has `{field}`"
+    assert fault.field == "scorers.people.field"
+    assert fault.fix.startswith(f"did you mean `{near}`?")
+
+
+def test_a_field_that_is_empty_everywhere_is_told(tmp_path: Path) -> None:
+    samples = [{"id": "a", "answer": "4", "human": None}]
+    desk = Desk(tmp_path, [{"sample_id": "a", "text": "4"}], samples)
+    done = pipeline.run(
+        desk.spec({"number": "numeric", "people": {"type": "label", "field": "human"}}),
+        warehouse=tmp_path / "warehouse",
+    )
+    assert done.warnings == ("scorer `people`: none of 1 samples has a label in `human`",)
