@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST_ARGS ?=
 
-.PHONY: help demo test check format docs bench bench-peers soak clean
+.PHONY: help demo test check format docs bench bench-grading bench-peers soak clean
 
 help:
 	@echo "make demo    the leaderboard of four real models, offline"
@@ -14,6 +14,7 @@ help:
 	@echo "make format  rewrite Python and SQL in the project's format"
 	@echo "make docs    write the generated pages again"
 	@echo "make bench   speed beside the floors, on this machine"
+	@echo "make bench-grading  grading of a million stored answers beside DuckDB alone"
 	@echo "make bench-peers  the same work by other tools, which it installs below .bench/"
 	@echo "make soak    50,000 calls through faults, kills and a full disk"
 
@@ -40,9 +41,13 @@ format: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(BIN)/python .ci/docs.py
 	$(BIN)/python .ci/readme.py
+	$(BIN)/python .ci/notebooks.py
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/run.py
+
+bench-grading: $(VENV)/.installed-dev
+	$(BIN)/python bench/grading.py
 
 bench-peers: $(VENV)/.installed-dev
 	$(BIN)/python bench/peers/compare.py

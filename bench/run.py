@@ -211,8 +211,8 @@ def line(row: Row, floors: Sequence[Cost], products: Sequence[Cost]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def conditions(repeats: int) -> str:
-    """Say on what the table was measured."""
+def conditions(repeats: int, *, serves: bool = True) -> str:
+    """Say on what the table was measured; `serves` if a server ran beside it."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("aiohttp", "duckdb", "pyarrow", "polars"))
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True, check=False
@@ -221,7 +221,8 @@ def conditions(repeats: int) -> str:
     return (
         f"Measured at {commit or 'an unknown commit'} on {os.cpu_count()} cores and {memory:.0f} GiB, "
         f"{platform.system()}, Python {platform.python_version()}, {packages}; "
-        f"medians of {repeats}, floor and product in turn, the server on the same machine."
+        f"medians of {repeats}, floor and product in turn"
+        f"{', the server on the same machine' if serves else ''}."
     )
 
 
