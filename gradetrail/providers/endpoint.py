@@ -125,9 +125,11 @@ def endpoint_faults(model: Model, where: str, place: str) -> Iterator[Fault]:
     yield from _url_faults(model, where, f"{place}.base_url")
     for name, value in model.headers.items():
         field_name = f"{place}.headers.{name}"
-        for variable in unset_variables(value):
+        unset = unset_variables(value)
+        for variable in unset:
             yield _unset(variable, where, field_name)
-        if not _HEADER_NAME.fullmatch(name) or re.search(r"[\r\n\0]", value):
+        sent = value if unset else expand(value)
+        if not _HEADER_NAME.fullmatch(name) or re.search(r"[\r\n\0]", sent):
             yield Fault("not a valid header", where, field_name)
     key_name = model.api_key_env or KEY_NAME.get(model.provider)
     if key_name is not None:
@@ -150,7 +152,13 @@ def _url_faults(model: Model, where: str, field_name: str) -> Iterator[Fault]:
     try:
         base_url_of(model)
         if not unset:
-            urlsplit(normalised_url(expand(model.base_url), with_query=model.provider == "http")).port  # noqa: B018
+            url = urlsplit(normalised_url(expand(model.base_url), with_query=model.provider == "http"))
+            url.port  # noqa: B018
+            (url.hostname or "").encode("idna")
+    except UnicodeError:
+        yield Fault(
+            "base_url names a host that cannot be: a part of it is empty or too long", where, field_name
+        )
     except ValueError as error:
         yield Fault(f"base_url {error}", where, field_name, "such as `http://127.0.0.1:8000/v1`")
 

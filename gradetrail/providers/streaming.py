@@ -86,6 +86,9 @@ async def streamed_answer(
         async for chunk in chunks:
             for data in reader.feed(chunk):
                 _take(assembly, data, status, headers, endpoint)
+                if assembly.is_complete:
+                    # as where what follows comes in a later chunk, which nobody reads
+                    break
             if ttft_ms is None and assembly.has_token:
                 ttft_ms = (time.monotonic() - started) * 1000
             if assembly.is_complete:
@@ -94,14 +97,15 @@ async def streamed_answer(
         else:
             for data in reader.end():
                 _take(assembly, data, status, headers, endpoint)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        body = assembly.body() if assembly.is_complete else None
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise bad_reply(
             f"the stream is not as the API promises ({reason})", endpoint.secrets, status
         ) from None
-    if not assembly.is_complete:
+    if body is None:
         raise bad_reply("the stream ended before it said that the answer is whole", endpoint.secrets, status)
-    response = answer_from(status, headers, assembly.body(), api.parse, api.is_answer, endpoint)
+    response = answer_from(status, headers, body, api.parse, api.is_answer, endpoint)
     return replace(response, ttft_ms=ttft_ms)
 
 

@@ -196,6 +196,18 @@ def test_a_header_that_is_none_is_refused(headers: dict[str, str]) -> None:
     ]
 
 
+def test_a_header_that_the_environment_makes_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "abc\n")
+    faults = faults_of({**SERVER, "headers": {"X": "Bearer ${TOKEN}"}})
+    assert faults == ["models.0.headers.X: not a valid header"]
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".org"])
+def test_a_host_that_no_name_can_be_is_refused_before_the_first_call(host: str) -> None:
+    (fault,) = faults_of({**SERVER, "base_url": f"http://{host}/v1"})
+    assert fault.startswith("models.0.base_url: base_url names a host that cannot be")
+
+
 def test_a_missing_key_is_a_spec_error_when_opening(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     spec = spec_of("openai/m")

@@ -288,6 +288,25 @@ def test_an_event_that_no_api_sends_is_a_bad_reply(api: FakeApi, provider: str, 
     assert failure(spec_at(api, provider)).error_type == "bad_reply"
 
 
+@pytest.mark.parametrize("text", [b'"x"', b"5"], ids=["no block", "no text"])
+def test_blocks_that_cannot_be_put_together_are_a_bad_reply_that_says_so(
+    api: FakeApi, strange: bytes
+) -> None:
+    api.script(Reply(events=[MESSAGE_START, strange, MESSAGE_END]))
+    error = failure(spec_at(api, "anthropic"))
+    assert error.error_type == "bad_reply"
+    assert "the stream is not as the API promises" in str(error)
+
+
+@pytest.mark.parametrize("after", [b'data: {"error": {"message": "late"}}\n\n', b"data: {\n\n"])
+def test_what_follows_the_last_word_changes_nothing_however_it_is_cut(api: FakeApi, after: bytes) -> None:
+    events = chat_stream(WHOLE["chat"][0])
+    more = b'data: {"choices": [{"index": 0, "delta": {"content": "MORE"}}]}\n\n'
+    for parts in ([*events, more, after], [b"".join([*events, more, after])]):
+        api.script(Reply(events=parts))
+        assert call(spec_at(api, "openai_compatible")).text == "The answer is 4, naïve 🙂."
+
+
 def test_a_server_that_does_not_stream_is_read_as_it_answers(api: FakeApi) -> None:
     api.script(Reply(body=WHOLE["chat"][0]))
     answer = call(spec_at(api, "openai_compatible"))
