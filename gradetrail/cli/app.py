@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradetrail.cli import exporting, gate, query, running, scoring, start
+from gradetrail.cli import exporting, gate, query, running, scoring, start, upkeep
 
 app = typer.Typer(
     name="gradetrail",
@@ -50,3 +50,4 @@ app.command("gate")(gate.gate)
 app.command("sql")(query.sql)
 app.command("export")(exporting.export)
 app.command("import")(exporting.import_)
+app.command("compact")(upkeep.compact)

@@ -29,6 +29,7 @@ from gradetrail.pipeline.judging import check_judges, check_opponents, judge_mod
 from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
 from gradetrail.pipeline.running_mean import running_mean
+from gradetrail.pipeline.tidying import tidy
 from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.fit import ColumnWatch
@@ -39,6 +40,7 @@ from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
 from gradetrail.scoring.label_watch import Asked, LabelWatch
 from gradetrail.spec import NAME, Spec
+from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -255,6 +257,8 @@ def generate_many(
         runs.append(_run(root, plan, done))
         if done.status == "interrupted":
             break
+    if (root / FORMAT_FILE).exists():
+        tidy(root, invocation.tell)
     return runs
 
 

@@ -17,6 +17,7 @@ from gradetrail.errors import Fault, SelectionError
 from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate_many
 from gradetrail.pipeline.judging import JudgeCalls, ask_judges
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
+from gradetrail.pipeline.tidying import tidy
 from gradetrail.scoring.planner import MEMORY_LIMIT, Graded, publish_task, score_run
 from gradetrail.scoring.program_runner import program_runner
 from gradetrail.spec import Spec
@@ -155,6 +156,7 @@ def score_runs(
     with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse, contextlib.closing(runner):
         for run_id in run_ids:
             graded += score_run(warehouse, store, spec, run_id, scorers, force=force, runner=runner)
+    tidy(root)
     return graded
 
 
