@@ -289,10 +289,12 @@ def test_an_event_that_no_api_sends_is_a_bad_reply(api: FakeApi, provider: str, 
 
 
 @pytest.mark.parametrize("text", [b'"x"', b"5"], ids=["no block", "no text"])
-def test_blocks_that_cannot_be_put_together_are_a_bad_reply_that_says_so(
-    api: FakeApi, strange: bytes
-) -> None:
-    api.script(Reply(events=[MESSAGE_START, strange, MESSAGE_END]))
+def test_blocks_that_cannot_be_put_together_are_a_bad_reply_that_says_so(api: FakeApi, text: bytes) -> None:
+    start = b'data: {"type": "message_start", "message": {"type": "message", "role": "assistant"}}\n\n'
+    delta = b'{"type": "text_delta", "text": %s}' % text
+    piece = b'data: {"type": "content_block_delta", "index": 0, "delta": %s}\n\n' % delta
+    end = b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\n'
+    api.script(Reply(events=[start, piece, end, b'data: {"type": "message_stop"}\n\n']))
     error = failure(spec_at(api, "anthropic"))
     assert error.error_type == "bad_reply"
     assert "the stream is not as the API promises" in str(error)
