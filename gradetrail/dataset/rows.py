@@ -139,7 +139,7 @@ class RowReader:
         try:
             canonical = canonical_json(row) if self._is_wide else _canonical(row)
         except (TypeError, ValueError):
-            return self._repaired(row, part, number)
+            return self._repaired(row, text, part, number)
         content = json_text(row) if self._is_repeated else text
         return row, content, hash_canonical(SAMPLE_TAG, canonical)
 
@@ -171,20 +171,22 @@ class RowReader:
         return row
 
     def _repaired(
-        self, row: dict[str, Any], part: Part, number: int
+        self, row: dict[str, Any], text: str, part: Part, number: int
     ) -> tuple[dict[str, Any], str, str] | None:
         """Take the rows that orjson does not: long integers pass, the rest is named."""
-        sound = True
+        sound, is_whole = True, not self._is_repeated
         for path, leaf in _leaves(row):
             if isinstance(leaf, JsonFloat) and not math.isfinite(leaf):
                 sound = False
                 self._findings.fault(_number_fault(leaf.text), "use null, or text", part.place(number), path)
             elif isinstance(leaf, str) and _SURROGATE.search(leaf):
+                is_whole = False
                 self._findings.warn(f"{part.place(number)}: {path}: half a surrogate pair became U+FFFD")
         if not sound:
             return None
         fixed = _without_surrogates(row)
-        return fixed, json_text(fixed), hash_canonical(SAMPLE_TAG, canonical_json(fixed))
+        content = text if is_whole else json_text(fixed)
+        return fixed, content, hash_canonical(SAMPLE_TAG, canonical_json(fixed))
 
 
 def _integer(digits: str) -> int | JsonFloat:

@@ -59,6 +59,12 @@ class TestRoundTrip:
         assert [list(row) for row in rows(samples)] == [list(value) for value in values]
         assert rows(samples) == values
 
+    def test_integers_beyond_64_bits_come_back_as_they_went_in(self) -> None:
+        line = '{"n": -9223372036854775809, "m":  100000000000000000000}'
+        samples = load_text(line)
+        assert contents(samples) == [line]
+        assert rows(samples) == [{"n": -9223372036854775809, "m": 10**20}]
+
     @given(ROW)
     def test_a_mapping_given_in_python_is_the_row_of_the_same_file(self, value: dict[str, Any]) -> None:
         assert json.loads(json_text(value)) == value
