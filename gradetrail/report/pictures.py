@@ -37,7 +37,7 @@ _ID = re.compile(r"(?<=id=\")(gradient_|clip)(\d+)(?=\")")
 _USE = re.compile(r"(?<=url\(#)(gradient_|clip)(\d+)(?=\))")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plot:
     """A chart; notebooks show it as it is."""
 
@@ -75,8 +75,11 @@ class Plot:
         spec = json.dumps(self._spec()).replace("<", "\\u003c")
         return PAGE.format(spec=spec, script=bundle()).encode()
 
+    def __repr__(self) -> str:
+        return "Plot: .save(path) writes it as .svg, .png or .html"
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"image/svg+xml": self.svg()}
+        return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
 
 def _numbered(svg: str) -> str:

@@ -117,7 +117,7 @@ def test_equal_data_gives_an_equal_picture(warehouse: Path) -> None:
 
 def test_a_notebook_shows_it_as_svg(warehouse: Path) -> None:
     bundle = gt.plot(warehouse)._repr_mimebundle_()
-    assert list(bundle) == ["image/svg+xml"]
+    assert list(bundle) == ["image/svg+xml", "text/plain"]
     assert json.dumps(bundle)
 
 
