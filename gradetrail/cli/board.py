@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -57,15 +58,27 @@ def print_board(
         elif form not in (Format.table, Format.markdown):
             show_rows(*warehouse.rows(sql.text_of("commands/boards"), params), form, output)
         else:
-            names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
+            print_blocks(warehouse, tasks, form, output)
         tell_damage(warehouse)
-    if form not in (Format.table, Format.markdown):
-        return
+
+
+def print_blocks(
+    warehouse: Warehouse,
+    tasks: Sequence[str] | None,
+    form: Format,
+    output: Path | None = None,
+    *,
+    run_id: str | None = None,
+    limit: int | None = None,
+) -> None:
+    """Print the rows of some tasks, of one run or of all, block by block, in the order of the view."""
+    params = {"tasks": None if tasks is None else list(tasks), "run_id": run_id}
+    names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
     if not rows:
-        say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {root}")
+        say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {warehouse.root}")
     blocks = [
         f"{_title(head)}\n{_block(names, list(group), form)}"
-        for head, group in groupby(rows, key=lambda row: row[:3])
+        for head, group in groupby(rows[:limit], key=lambda row: row[:3])
     ]
     write("\n".join(blocks), output)
 
@@ -192,34 +205,56 @@ def diff_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[l
 
 SCREEN = {
     "runs": "run_id status mean n_trials n_answered n_failed n_pending n_hits paid_usd elapsed_s tags",
-    "wrong": "model prompt sample_id scorer outcome target extracted question response",
-    "audit": "reason model prompt sample_id scorer outcome target extracted disagrees_with question response",
-    "errors": "model prompt sample_id epoch stage error_type message",
-    "truncations": "model prompt sample_id epoch scorer outcome question response",
-    "graded": "model prompt sample_id epoch scorer score outcome target extracted response",
+    "wrong": "run_id? model prompt sample_id epoch? scorer metric? outcome target extracted "
+    "question response",
+    "audit": "run_id? reason model prompt sample_id epoch? scorer metric? outcome target extracted "
+    "disagrees_with question response",
+    "errors": "run_id? model prompt sample_id epoch stage scorer? metric? error_type message",
+    "truncations": "run_id? model prompt sample_id epoch scorer metric? outcome question response",
+    "graded": "run_id? model prompt sample_id epoch scorer metric? score outcome target extracted response",
     "costs": "run_id model prompt role n_calls n_failed n_hits paid_usd saved_usd n_unknown unpriced_models",
     "run_scores": "run_id scorer metric model prompt n mean stderr ci_low ci_high n_unanswered n_errors",
-    "pairwise": "scorer a_model b_model n_shared difference ci_low ci_high n_better n_worse p_holm verdict",
+    "pairwise": "task? scorer metric? a_model a_prompt? b_model b_prompt? n_shared difference ci_low ci_high "
+    "n_better n_worse p_holm verdict",
     "category_scores": "run_id scorer metric model prompt category n n_pass mean ci_low ci_high n_unanswered",
-    "calibration": "task model prompt scorer n mean_confidence accuracy ece ece_mass brier auroc",
-    "history": "task model prompt scorer run_id mean change n_shared difference p verdict reason",
-    "power": "scorer a_model b_model n_shared difference samples_needed epochs_needed samples_usd verdict",
-    "variance": "run_id scorer model prompt n_samples n icc stderr_once stderr_now stderr_doubled reason",
-    "flaky": "run_id scorer model prompt sample_id n n_pass mean answers target",
-    "sample_stats": "task scorer sample_id n_entrants difficulty discrimination common_wrong_answer suspect",
+    "calibration": "run_id? task model prompt scorer metric? n mean_confidence accuracy ece "
+    "ece_mass brier auroc",
+    "history": "task model prompt scorer metric? run_id mean change n_shared difference p verdict reason",
+    "power": "task? scorer metric? a_model a_prompt? b_model b_prompt? n_shared difference samples_needed "
+    "epochs_needed samples_usd verdict",
+    "variance": "run_id scorer metric? model prompt n_samples n icc stderr_once stderr_now "
+    "stderr_doubled reason",
+    "flaky": "run_id scorer metric? model prompt sample_id n n_pass mean answers target",
+    "sample_stats": "task dataset_id? scorer metric? sample_id n_entrants difficulty discrimination "
+    "common_wrong_answer suspect",
     "judge_agreement": "run_id a_scorer b_scorer metric n agreement kappa score_kappa_weighted reason",
-    "position_bias": "run_id scorer model prompt letter n share_gold share_answers accuracy recall_spread",
+    "position_bias": "run_id scorer metric? model prompt letter n share_gold share_answers "
+    "accuracy recall_spread",
 }
-"""Columns of wide views that a table for people shows; every other format has them all."""
+"""Columns of wide views that a table for people shows; every other format has them all. One with `?` is
+shown where it tells rows apart: where it has more than one value."""
+PLAIN: dict[str, set[Any]] = {"metric": {"score"}, "epoch": {1}}
+"""Values of such columns that go without saying; any one value of the others does."""
 
 
 def screen_columns(
     view: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> tuple[list[str], list[list[Any]]]:
     """Choose the columns of a view that fit a screen; those of a view that is not wide stay."""
-    wanted = [name for name in SCREEN.get(view, "").split() if name in names] or list(names)
+    listed = [name for name in SCREEN.get(view, "").split() if name.rstrip("?") in names]
+    wanted = [
+        name.rstrip("?") for name in listed if not name.endswith("?") or _tells(name[:-1], names, rows)
+    ] or list(names)
     places = [names.index(name) for name in wanted]
     return wanted, [[row[place] for place in places] for row in rows]
+
+
+def _tells(name: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
+    """Say whether a column tells rows apart; those of the two sides of a pair do so together."""
+    base = re.sub("^[ab]_", "", name)
+    places = [n for n, other in enumerate(names) if other in (base, f"a_{base}", f"b_{base}")]
+    values = {row[place] for row in rows for place in places}
+    return len(values) > 1 or (base in PLAIN and not values <= PLAIN[base])
 
 
 def task_report(root: Path, done: Run) -> dict[str, Any]:

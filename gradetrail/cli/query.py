@@ -62,7 +62,7 @@ def show(
 ) -> None:
     """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
     from gradetrail import sql as sql_files
-    from gradetrail.cli.board import print_board, screen_columns
+    from gradetrail.cli.board import print_blocks, screen_columns
 
     root = warehouse_folder(warehouse)
     if help_views:
@@ -79,9 +79,7 @@ def show(
         return
     if task is not None:
         _check_task(root, task)
-    if view == "leaderboard" and run is None and form in (Format.table, Format.markdown) and limit is None:
-        print_board(root, None if task is None else [task], form, output, as_of=moment)
-        return
+    is_board = view == "leaderboard" and form in (Format.table, Format.markdown)
     with open_runs(root, run, as_of=moment) as opened:
         opened.check_view(view)
         conditions: dict[str, Any] = {}
@@ -89,6 +87,11 @@ def show(
             conditions["run_id"] = opened.run_id(run)
         if task is not None:
             conditions["task"] = task
+        if is_board:
+            tasks = None if task is None else [task]
+            print_blocks(opened, tasks, form, output, run_id=conditions.get("run_id"), limit=limit)
+            tell_damage(opened)
+            return
         _check_columns(opened, view, conditions)
         query = sql_files.select_from(view, conditions, limit)
         if form in (Format.table, Format.markdown):

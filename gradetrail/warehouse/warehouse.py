@@ -318,7 +318,9 @@ class Warehouse:
         views = self.views()
         if name not in views:
             if name in sql.names("views"):
-                fix = f'call it with whole run ids: gradetrail sql "from {name}(...)"'
+                own = "`gradetrail gate A B`" if name == "gate" else "`gradetrail diff A B`"
+                own = f"{own} or `gradetrail gate A B`" if name == "comparison" else own
+                fix = f'{own}, or call it with whole run ids: gradetrail sql "from {name}(...)"'
                 raise SelectionError(Fault(f"view `{name}` takes arguments", fix=fix))
             raise SelectionError(Fault(f"no view `{name}`", fix=did_you_mean(name, views)))
 

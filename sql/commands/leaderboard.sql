@@ -1,5 +1,5 @@
 -- The columns of the leaderboard that fit a screen.
--- One row per (task, model, prompt, scorer, metric), in the leaderboard's order; $tasks NULL means all.
+-- One row per (task, model, prompt, scorer, metric), in the leaderboard's order; $tasks and $run_id NULL mean all.
 -- NULL rank is below the line, with the reason.
 -- Source: leaderboard.
 select
@@ -28,13 +28,6 @@ select
     round(leaderboard.latency_p50_ms)::bigint as p50_ms,
     leaderboard.reason
 from leaderboard
-where $tasks::varchar[] is null or list_contains($tasks::varchar[], leaderboard.task)
-order by
-    leaderboard.task asc,
-    leaderboard.is_primary desc,
-    leaderboard.scorer asc,
-    leaderboard.metric asc,
-    leaderboard.is_ranked desc,
-    leaderboard.rank asc,
-    leaderboard.model asc,
-    leaderboard.prompt asc
+where
+    ($tasks::varchar[] is null or list_contains($tasks::varchar[], leaderboard.task))
+    and ($run_id::varchar is null or leaderboard.run_id = $run_id::varchar)
