@@ -96,6 +96,17 @@ def older_model() -> Schema:
     }
 
 
+def _widen_judge(judge: Schema) -> None:
+    """Add the short forms of its model and opponent, and the older names of options."""
+    properties = judge["properties"]
+    properties["model"] = {**ref("AnyModel"), "description": properties["model"]["description"]}
+    properties["against"]["anyOf"].insert(0, TEXT)
+    properties["judge_prompt"] = {**TEXT, "description": "Older name of `file`."}
+    properties["samples"] = {**properties["votes"], "description": "Older name of `votes`."}
+    judge["required"].remove("file")
+    judge["oneOf"] = [{"required": ["file"]}, {"required": ["judge_prompt"]}]
+
+
 def widened(full: Schema, definitions: Schema) -> None:
     """Add the short and older forms."""
     kinds = {
@@ -138,6 +149,7 @@ def widened(full: Schema, definitions: Schema) -> None:
     parts = definitions["Combine"]["properties"]["of"]
     del parts["type"], parts["additionalProperties"]
     definitions["Combine"]["properties"]["of"] = parts | either(several(TEXT), mapping({"type": "number"}))
+    _widen_judge(definitions["Judge"])
     for name in kinds:
         definitions[name]["properties"]["extract"] = ref("AnyExtract")
     properties = full["properties"]
