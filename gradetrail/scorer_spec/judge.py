@@ -15,6 +15,8 @@ from gradetrail.scorer_spec.base import ScorerBase
 
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0}
 """What letters are worth where a judge file takes grades and says no more."""
+WIN = 0.500001
+"""Score from which a preference passes: more than the 0.5 of a tie, less than any vote more."""
 
 
 class Opponent(Block):
@@ -181,6 +183,16 @@ class JudgeFile(Block):
         """Least and greatest score; a rubric's are those of its levels."""
         levels = [level for item in self.rubric.values() for level in item.levels]
         return (min(levels), max(levels)) if levels else (0.0, 1.0)
+
+    @property
+    def threshold(self) -> float:
+        """Score from which a grade passes: the middle of the bounds; for a preference just above, a win."""
+        return WIN if self.kind == "preference" else sum(self.bounds) / 2
+
+    @property
+    def rule_version(self) -> int:
+        """Version of what a grade means, in the scorer_id: 2 for preferences, of which no tie passes."""
+        return 2 if self.kind == "preference" else 1
 
     @property
     def metrics(self) -> tuple[str, ...]:

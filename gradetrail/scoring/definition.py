@@ -68,7 +68,7 @@ class Definition:
         )
         content = {
             "type": scorer.type,
-            "version": scorer.version,
+            "version": self.judge.file.rule_version if self.judge is not None else scorer.version,
             "options": options,
             "extract": [rule.model_dump(mode="json", exclude_defaults=True) for rule in self.extract],
             "confidence": confidence,
@@ -111,7 +111,7 @@ class Definition:
         A switch has the lowest of its cases, each of which keeps its own: no worst score reaches it.
         """
         if self.judge is not None and self.scorer.pass_threshold is None:
-            return sum(self.judge.file.bounds) / 2
+            return self.judge.file.threshold
         found = [case.scorer.threshold for case in self.cases().values()] or [self.scorer.threshold]
         return None if None in found else min(each for each in found if each is not None)
 

@@ -10,6 +10,7 @@ import pytest
 
 from gradetrail import pipeline
 from gradetrail.errors import SelectionError, SpecError
+from gradetrail.scorer_spec import Judge, JudgeFile
 from tests.judges.bench import Bench
 from tests.pipeline.lab import SIX, question_of
 from tests.servers import Call
@@ -58,6 +59,7 @@ def test_the_better_answer_wins_in_both_orders(pair: Bench, winner: str, expecte
     assert pair.n_judged == 6
     rows = pair.lab.rows("select raw_score, is_pass, outcome, model from graded where model <> 'rival'")
     assert {row["raw_score"] for row in rows} == {expected}
+    assert {row["is_pass"] for row in rows} == {expected == 1.0}, "only a win passes"
     orders = {str(call.body["messages"][0]["content"])[3:] for call in pair.judged}
     assert orders == {"A: [mine] 1\nB: [theirs] 2\nEnd", "A: [theirs] 2\nB: [mine] 1\nEnd"}
 
@@ -171,3 +173,22 @@ def test_an_opponents_run_that_is_not_there_is_named(pair: Bench) -> None:
     with pytest.raises(SelectionError, match="nowhere"):
         pair.run(pair.judge(against="nowhere@latest"))
     assert pair.lab.api.n_calls == 0
+
+
+def test_a_tie_passes_only_where_the_spec_says_so(pair: Bench) -> None:
+    pair.models = {"m1": "[mine] 1"}
+    pair.says = prefers("[nobody]")
+    pair.run(pair.judge(against="target", swap=True))
+    board = "select mean, n_pass, n from run_scores"
+    assert pair.lab.rows(board) == [{"mean": 0.5, "n_pass": 0, "n": 3}]
+    assert pair.lab.rows("select pass_threshold > 0.5 as is_above from scorers") == [{"is_above": True}]
+    spec = pair.spec(pair.judge(against="target", swap=True, pass_threshold=0.5))
+    assert pair.calls(lambda: pair.score(spec)) == 0, "the replies are kept"
+    assert pair.lab.rows(board) == [{"mean": 0.5, "n_pass": 3, "n": 3}]
+
+
+def test_one_vote_more_is_a_win_however_many_vote() -> None:
+    most = Judge.model_fields["votes"].metadata
+    n_votes = 2 * max(rule.le for rule in most if hasattr(rule, "le"))
+    file = JudgeFile(kind="preference", version=1)
+    assert 0.5 < file.threshold < 0.5 + 0.5 / n_votes
