@@ -64,7 +64,8 @@ def _with_texts(trials: pa.Table, texts: pa.Table) -> pa.Table:
         # all texts of a part may be more than the 2 GB that offsets of 32 bits reach
         column: Any = texts.column(name).cast(pa.large_string()).combine_chunks()
         trials = trials.append_column(name, column.take(places))
-    return trials.add_column(0, "row", pa.array(range(1, trials.num_rows + 1), pa.int64()))
+    numbers: Any = pa.arange(1, trials.num_rows + 1)  # type: ignore[attr-defined]  # newer than the stubs
+    return trials.add_column(0, "row", numbers)
 
 
 def _split(
