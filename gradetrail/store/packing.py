@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from gradetrail.errors import Fault, StoreError
+from gradetrail.store.digests import DIGEST, ZEROS, DigestingSink
 from gradetrail.store.layout import (
     JOURNAL,
     LOCK,
@@ -407,7 +408,9 @@ def _notes(storage: LocalStorage, chosen: Chosen) -> dict[str, str]:
     for (run_id, scorer12), number in chosen.absorbed.get("scores", {}).items():
         score = ScoreFile(run_id, scorer12, number)
         known = pq.read_metadata(storage.path(score.name)).metadata or {}
-        notes = {k.decode(): v.decode() for k, v in known.items() if k != b"ARROW:schema"}
+        notes = {
+            k.decode(): v.decode() for k, v in known.items() if k.decode() not in ("ARROW:schema", DIGEST)
+        }
         found[score.stem] = orjson.dumps(notes).decode()
     return found
 
@@ -431,6 +434,12 @@ def _writing_bodies(texts: Mapping[str, str]) -> Any:
     rows = pa.table({"name": names, "body": [texts[name] for name in names]})
 
     def write(sink: Any) -> None:
-        pq.write_table(rows, sink, compression="zstd", write_page_checksum=True, use_dictionary=False)
+        digesting: Any = DigestingSink(sink)
+        with pq.ParquetWriter(
+            digesting, rows.schema, compression="zstd", write_page_checksum=True, use_dictionary=False
+        ) as writer:
+            writer.write_table(rows)
+            writer.add_key_value_metadata({DIGEST: ZEROS})
+        digesting.certify()
 
     return write

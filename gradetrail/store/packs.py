@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gradetrail.errors import Fault, StoreError
+from gradetrail.store.digests import certified
 from gradetrail.store.layout import PARQUET, Part, ScoreFile
 from gradetrail.store.storage import LocalStorage
 
@@ -151,7 +152,7 @@ def encoded(record: Record, written_by: str) -> bytes:
         "tables": tables,
         "absorbed": by_run,
     }  # fmt: skip
-    return orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
+    return certified(body)
 
 
 def decoded(number: int, data: bytes) -> Record:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import orjson
-
 from gradetrail.errors import Fault, QueryError, StoreError
+from gradetrail.store.digests import record_of
 from gradetrail.store.folding import folded, piece_of
 from gradetrail.store.journal import Journal, parse
 from gradetrail.store.layout import (
@@ -171,7 +170,10 @@ class Look:
         """Give packed manifests by the names of the files that they were; they must not be changed."""
         texts = self.bodies(record, "runs")
         if texts is not self._parsed[0]:
-            self._parsed = (texts, {f"{run_id}.json": orjson.loads(text) for run_id, text in texts.items()})
+            self._parsed = (
+                texts,
+                {f"{run_id}.json": record_of(text.encode()) for run_id, text in texts.items()},
+            )
         return self._parsed[1]
 
     def _steadily(self, look: Callable[[], Seen]) -> Seen:
@@ -285,12 +287,8 @@ class _Glance:
         for file in listed:
             name = f"{folder}/{file}"
             try:
-                record = orjson.loads(self.storage.read(name))
-            except orjson.JSONDecodeError as error:
-                record = error
-            if isinstance(record, dict):
-                whole[file] = record
-            else:
+                whole[file] = record_of(self.storage.read(name))
+            except ValueError:
                 self.damaged.append(
                     Fault("damaged: not a JSON object", str(self.storage.path(name)), fix=DAMAGE_FIX)
                 )
@@ -305,7 +303,7 @@ class _Glance:
             return {}
         try:
             return self.look.manifests(self.record)
-        except (QueryError, orjson.JSONDecodeError) as error:
+        except (QueryError, ValueError) as error:
             if not self.storage.path(name).exists():
                 raise FileNotFoundError(name) from None
             self.damaged.append(Fault(f"damaged: {error}", str(self.storage.path(name)), fix=DAMAGE_FIX))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gradetrail.errors import Fault, StoreError, did_you_mean
+from gradetrail.store.digests import DIGEST, ZEROS, DigestingSink
 from gradetrail.store.folding import in_order, order_of
 from gradetrail.store.schema import (
     FACT_ROW_GROUP,
@@ -100,8 +101,9 @@ def writing(
         import pyarrow.parquet as pq
 
         schema = arrow_schema(table)
+        digesting: Any = DigestingSink(sink)
         with pq.ParquetWriter(
-            sink,
+            digesting,
             schema.with_metadata(notes) if notes else schema,
             compression="zstd",
             compression_level=3,
@@ -111,6 +113,8 @@ def writing(
         ) as writer:
             for batch in batches:
                 writer.write_table(batch.cast(schema), row_group_size=ROW_GROUP.get(table, FACT_ROW_GROUP))
+            writer.add_key_value_metadata({DIGEST: ZEROS})
+        digesting.certify()
 
     return write
 

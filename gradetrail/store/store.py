@@ -22,6 +22,7 @@ import orjson
 
 from gradetrail.errors import Fault, QueryError, StoreError, did_you_mean
 from gradetrail.store.claim import told
+from gradetrail.store.digests import certified, record_of
 from gradetrail.store.journal import Row
 from gradetrail.store.layout import (
     FORMAT_FILE,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLANNING_PATIENCE_S = 300.0
-_USERS_OWN = {"sql"}
+_USERS_OWN = {"sql", "prices.yaml"}
 """What a user may have put into a folder before it becomes a warehouse, hidden files apart."""
 
 
@@ -99,9 +100,7 @@ class Store:
         if others:
             fix = "give a new or empty folder: --warehouse DIR"
             raise StoreError(Fault(f"is not a warehouse, and holds `{min(others)}`", str(self.root), fix=fix))
-        record = orjson.dumps(
-            {"format": FORMAT_VERSION, "written_by": this_program()}, option=orjson.OPT_APPEND_NEWLINE
-        )
+        record = certified({"format": FORMAT_VERSION, "written_by": this_program()})
         self.storage.create(FORMAT_FILE, lambda file: file.write(record))
 
     def _check(self) -> None:
@@ -138,14 +137,14 @@ class Store:
 
     def write_manifest(self, run_id: str, manifest: Mapping[str, Any]) -> None:
         """Put a run's manifest in the place of its former one."""
-        data = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        data = certified(manifest, orjson.OPT_INDENT_2)
         self._writing().replace(f"runs/{checked(run_id, 'run id')}.json", data)
 
     def manifest(self, run_id: str) -> dict[str, Any]:
         """Read a run's manifest; StoreError if there is none or it is damaged."""
         name = f"runs/{checked(run_id, 'run id')}.json"
         with contextlib.suppress(FileNotFoundError, orjson.JSONDecodeError, TypeError, ValueError):
-            return dict(orjson.loads(self.storage.read(name)))
+            return record_of(self.storage.read(name))
         packed = {manifest["run_id"]: manifest for manifest in self.manifests()}
         try:
             return dict(packed[run_id])
@@ -189,15 +188,15 @@ class Store:
             n = max((found[1] for found in named if found and found[0] == task), default=0)
             if n:
                 try:
-                    if orjson.loads(self.storage.read(f"tasks/{task}.{n}.json")) == wanted:
+                    if record_of(self.storage.read(f"tasks/{task}.{n}.json")) == wanted:
                         return n
-                except orjson.JSONDecodeError:
+                except ValueError:
                     pass  # a damaged definition is followed by a whole one
             if self._publish_json(f"tasks/{task}.{n + 1}.json", wanted):
                 return n + 1
 
     def _publish_json(self, name: str, record: Mapping[str, Any]) -> bool:
-        data = orjson.dumps(dict(record), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        data = certified(record, orjson.OPT_INDENT_2)
         return self._writing().create(name, lambda file: file.write(data))
 
     def scores_number(self, run_id: str, scorer_id: str) -> int:
