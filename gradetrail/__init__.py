@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradetrail.generation.plan import Narrowing
     from gradetrail.pipeline import Invocation, Run, generate, preview, run, score
     from gradetrail.providers.python import Generation
+    from gradetrail.providers.response import ToolCall
     from gradetrail.report.charts import plot
     from gradetrail.spec import Spec, load_spec
     from gradetrail.warehouse import Warehouse
@@ -35,6 +36,7 @@ __all__ = [
     "Run",
     "Selection",
     "Spec",
+    "ToolCall",
     "Warehouse",
     "generate",
     "load_spec",
@@ -53,6 +55,7 @@ _HOME = {
     "Run": "gradetrail.pipeline",
     "Selection": "gradetrail.dataset",
     "Spec": "gradetrail.spec",
+    "ToolCall": "gradetrail.providers.response",
     "Warehouse": "gradetrail.warehouse",
     "generate": "gradetrail.pipeline",
     "load_spec": "gradetrail.spec",

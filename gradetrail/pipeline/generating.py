@@ -273,7 +273,7 @@ def _tell(tell: Callable[[str], None], plan: Plan, todo: Outstanding) -> None:
 
 
 def _check_tags(tags: Sequence[str]) -> None:
-    fix = "letters, digits, `_`, `.`, `-`, no `..`, at most 100"
+    fix = "ASCII letters, digits, `_`, `.`, `-`, no `..`, at most 100"
     faults = [Fault(f"`{tag}` is no tag", "--tag", fix=fix) for tag in tags if not NAME.match(tag)]
     if faults:
         raise SelectionError(*faults)

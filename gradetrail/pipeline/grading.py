@@ -62,7 +62,7 @@ def judged(done: Run, calls: JudgeCalls | None) -> Run:
 
 
 def score(
-    target: SpecLike,
+    target: SpecLike | Run,
     *,
     warehouse: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -70,15 +70,17 @@ def score(
     offline: bool = False,
     executor: str | None = None,
 ) -> list[Graded]:
-    """Grade stored answers: of every run of a spec's task, or of one run (`latest`, run_id, prefix).
+    """Grade stored answers: of every run of a spec's task, or of one run (a Run, `latest`, run_id, prefix).
 
     Calls no model but judges, for what they were never asked; `offline` leaves that `pending`. Grades of
     older definitions stay and can be queried in `grades`. Code that models wrote runs in a sandbox;
     `allow_unsafe_code` lets it run without one where none can be made, and `executor` says where: `local`,
     `ray`, or None as the spec's `run` block.
     """
-    root = warehouse_root(warehouse)
+    own = target.root if isinstance(target, Run) else None
+    root = warehouse_root(own if warehouse is None else warehouse)
     spec, run_ids = to_score(root, target)
+    A Run brings its warehouse along; a warehouse that is named wins.
     judges = None if offline else JudgeCalls([spec])
     return score_runs(
         root,
@@ -160,11 +162,11 @@ def score_runs(
     return graded
 
 
-def to_score(root: Path, target: SpecLike) -> tuple[Spec, list[str]]:
+def to_score(root: Path, target: SpecLike | Run) -> tuple[Spec, list[str]]:
     """Give the scorers that a spec or run names, and the runs to grade by them; SelectionError for none."""
     with Warehouse(root) as opened:
-        if is_run_name(target):
-            run_id = opened.run_id(str(target))
+        if isinstance(target, Run) or is_run_name(target):
+            run_id = opened.run_id(target.run_id if isinstance(target, Run) else str(target))
             return recorded_spec(opened, run_id), [run_id]
         spec = as_spec(target)
         runs = [manifest["run_id"] for manifest in opened.manifests() if manifest["task"] == spec.name]

@@ -12,11 +12,12 @@ import copy
 import hashlib
 import importlib.util
 import inspect
+import json
 import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,17 @@ class Generation:
     stop_reason: str | None = None
     """stop, length, tool, refusal, filter or other."""
     reasoning: str | None = None
-    tool_calls: Sequence[ToolCall] = ()
+    tool_calls: Sequence[ToolCall | Mapping[str, Any]] = ()
+    """Each a ToolCall, or a mapping: `name`, `arguments` (an object or its JSON text), if wanted `id`."""
     input_tokens: int | None = None
     output_tokens: int | None = None
 
 
+NEEDED = {
+    "model_id": 'add `model_id = "NAME"` to the class: it is kept with each answer as the model that served',
+    "generate": "add `def generate(self, messages, sample):`, which gives text or a gradetrail.Generation",
+}
+"""What a class must have, and how to add it."""
 _OPTIONAL = (
     "confidence", "token_nll", "token_count", "stop_reason", "reasoning", "tool_calls", "input_tokens",
     "output_tokens",
@@ -72,7 +79,7 @@ def parse(result: Any, model_id: str | None) -> Response:
             stop_reason=stop if stop is None or stop in STOP_REASONS else "other",
             raw_stop_reason=stop,
             reasoning=own["reasoning"],
-            tool_calls=tuple(own["tool_calls"] or ()),
+            tool_calls=tuple(_tool_call(call) for call in own["tool_calls"] or ()),
             served_model=model_id,
             usage=Usage(
                 input_tokens=integer_or_none(own["input_tokens"], "input_tokens"),
@@ -83,6 +90,19 @@ def parse(result: Any, model_id: str | None) -> Response:
             token_count=integer_or_none(own["token_count"], "token_count"),
         )
     )
+
+
+def _tool_call(call: Any) -> ToolCall:
+    """Read a call in either form; TypeError for anything else."""
+    if isinstance(call, ToolCall):
+        return call
+    name = call.get("name") if isinstance(call, Mapping) else None
+    if not isinstance(name, str):
+        told = f"`tool_calls` holds a {type(call).__name__} without a name"
+        raise TypeError(f"{told}: give ToolCall(name, arguments) or {{'name': ..., 'arguments': {{...}}}}")
+    arguments, number = call.get("arguments", {}), call.get("id")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(name, text, None if number is None else str(number))
 
 
 def make_adapter(path: Path, shown: str, name: str) -> Any:
@@ -111,11 +131,15 @@ def make_adapter(path: Path, shown: str, name: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise SpecError(Fault(_described(error, path, Secrets(_secret_values())), shown)) from None
-    for attribute in ("model_id", "generate"):
-        if getattr(adapter, attribute, None) is None:
-            raise SpecError(Fault(f"`{name}` has no `{attribute}`", shown))
+    missing = [
+        Fault(f"`{name}` has no `{attribute}`", shown, fix=fix)
+        for attribute, fix in NEEDED.items()
+        if getattr(adapter, attribute, None) is None
+    ]
+    if missing:
+        raise SpecError(*missing)
     if not callable(adapter.generate):
-        raise SpecError(Fault(f"`{name}.generate` is not a method", shown))
+        raise SpecError(Fault(f"`{name}.generate` is not a method", shown, fix=NEEDED["generate"]))
     _made[key] = adapter
     return adapter
 

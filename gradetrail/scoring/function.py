@@ -27,7 +27,10 @@ FIX = "give a Series of numbers or booleans, or a frame with `score`, one row fo
 
 
 def function_faults(scorer: Python, source: bytes | None, place: str, field: str) -> list[Fault]:
-    """Say what is wrong with a source file without running it; a file that is not there is told elsewhere."""
+    """Say what is wrong with a source file, by loading it; a file that is not there is told elsewhere.
+
+    The function itself is not called.
+    """
     if source is None:
         return []
     try:
@@ -41,6 +44,15 @@ def function_faults(scorer: Python, source: bytes | None, place: str, field: str
     if scorer.function not in names and not assigned:
         fix = f"functions in it: {', '.join(names) or 'none'}"
         return [Fault(f"no function `{scorer.function}` in {scorer.path}", place, f"{field}.function", fix)]
+    try:
+        _function(scorer, source)
+    except SpecError as error:
+        return [Fault(fault.message, place, f"{field}.function", fault.fix) for fault in error.faults]
+    except ImportError as error:
+        fix = "install it, or import it inside the function where it is not always needed"
+        return [Fault(_told(error, scorer), place, f"{field}.path", fix)]
+    except (Exception, SystemExit) as error:
+        return [Fault(_told(error, scorer), place, f"{field}.path", "it must load without an error")]
     return []
 
 
@@ -71,12 +83,13 @@ def _function(scorer: Python, source: bytes) -> Callable[[Any], Any]:
     exec(compile(source, scorer.path, "exec"), module.__dict__)  # noqa: S102 - the user's own grading code
     function = getattr(module, scorer.function, None)
     if not callable(function):
-        raise SpecError(Fault(f"no function `{scorer.function}`", scorer.path, "function"))
+        fix = f"write `def {scorer.function}(frame):`, or name another with `function:`"
+        raise SpecError(Fault(f"no function `{scorer.function}`", scorer.path, "function", fix))
     found: Callable[[Any], Any] = function
     return found
 
 
-def _told(error: Exception, scorer: Python) -> str:
+def _told(error: BaseException, scorer: Python) -> str:
     """Name the exception and the last line of the user's file that it passed."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == scorer.path]
     place = f"{scorer.path}:{frames[-1].lineno}" if frames else scorer.path

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
 def checked(name: str, what: str) -> str:
     """Return a name that may become part of a file name; raise StoreError for any other."""
     if not _NAME.match(name):
-        fix = "use letters, digits, `_`, `.` and `-`, no `..`, at most 160 characters"
+        fix = "use ASCII letters, digits, `_`, `.` and `-`, no `..`, at most 160 characters"
         raise StoreError(Fault(f"`{name}` is no {what}", fix=fix))
     return name
 

@@ -5,7 +5,8 @@ from textwrap import dedent
 import pytest
 
 from gradetrail.errors import SpecError
-from gradetrail.providers.response import Usage
+from gradetrail.providers.check import check_model
+from gradetrail.providers.response import ToolCall, Usage
 from tests.providers.calls import Asked, call, failure, faults_of, spec_of
 
 MODEL = {"model": "python/mine", "path": "adapter.py"}
@@ -46,6 +47,46 @@ def test_a_generation_says_more_than_its_text(tmp_path: Path) -> None:
     )
     assert (response.stop_reason, response.reasoning) == ("length", "r")
     assert response.usage == Usage(input_tokens=7, output_tokens=3)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "[ToolCall('add', '{\"a\": 1}'), ToolCall('now', '{}', 'c2')]",
+        "[{'name': 'add', 'arguments': {'a': 1}}, {'name': 'now', 'id': 'c2'}]",
+        "[{'name': 'add', 'arguments': '{\"a\": 1}'}, {'name': 'now', 'arguments': {}, 'id': 'c2'}]",
+    ],
+)
+def test_tool_calls_are_records_or_mappings(tmp_path: Path, calls: str) -> None:
+    adapter(
+        tmp_path,
+        f"    def generate(self, messages, sample): return Generation('', tool_calls={calls})",
+        "from gradetrail import Generation, ToolCall",
+    )
+    response = call(spec_of(MODEL, tmp_path), ASKED)
+    assert response.tool_calls == (ToolCall("add", '{"a": 1}'), ToolCall("now", "{}", "c2"))
+
+
+@pytest.mark.parametrize("calls", ["['add']", "[{'arguments': {}}]"])
+def test_a_tool_call_without_a_name_says_what_to_give(tmp_path: Path, calls: str) -> None:
+    adapter(
+        tmp_path,
+        f"    def generate(self, messages, sample): return Generation('', tool_calls={calls})",
+        "from gradetrail import Generation",
+    )
+    error = failure(spec_of(MODEL, tmp_path), ASKED)
+    assert "give ToolCall(name, arguments) or {'name': ..., 'arguments': {...}}" in str(error)
+
+
+def test_a_class_without_its_parts_is_told_how_to_add_both(tmp_path: Path) -> None:
+    (tmp_path / "adapter.py").write_text("class Adapter:\n    pass\n")
+    spec = spec_of(MODEL, tmp_path)
+    found = check_model(spec, spec.models[0], "models.0")
+    assert [fault.message for fault in found] == [
+        "`Adapter` has no `model_id`",
+        "`Adapter` has no `generate`",
+    ]
+    assert ["model_id = " in found[0].fix, "def generate(" in found[1].fix] == [True, True]
 
 
 def test_an_adapter_cannot_change_what_the_others_are_given(tmp_path: Path) -> None:

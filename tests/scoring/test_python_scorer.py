@@ -136,3 +136,24 @@ def test_the_source_is_in_the_identity_and_the_path_is_not(tmp_path: Path) -> No
     base = identity("a.py", "def grade(f):\n    return [1, 1, 1]\n")
     assert identity("b.py", "def grade(f):\n    return [1, 1, 1]\n") == base
     assert identity("a.py", "def grade(f):\n    return [0, 1, 1]\n") != base
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_module\n\ndef grade(frame):\n    return []\n", "No module named 'no_such_module'"),
+        ("LIMIT = int('x')\n\ndef grade(frame):\n    return []\n", "ValueError: invalid literal"),
+        ("grade = 5\n", "no function `grade`"),
+    ],
+)
+def test_a_file_that_does_not_load_is_refused_before_any_call(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    desk = Desk(tmp_path, [{"sample_id": "a", "text": "4"}])
+    desk.write("grade.py", source)
+    with pytest.raises(SpecError) as caught:
+        desk.run({"own": {"type": "python", "path": "grade.py"}})
+    (fault,) = caught.value.faults
+    assert (message in fault.message, bool(fault.fix)) == (True, True), fault
+    assert fault.where.startswith(str(tmp_path / "spec.yaml"))
+    assert not (tmp_path / "warehouse").exists()
