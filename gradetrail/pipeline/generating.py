@@ -36,9 +36,9 @@ from gradetrail.scoring.fit import ColumnWatch
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.judge_check import judge_faults, judge_warnings
 from gradetrail.scoring.judge_prompt import JudgePrompt
+from gradetrail.scoring.label_watch import Asked, LabelWatch
 from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
-from gradetrail.scoring.label_watch import Asked, LabelWatch
 from gradetrail.spec import NAME, Spec
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
@@ -118,13 +118,13 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
 
     def check_sample(values: Mapping[str, Any]) -> None:
         columns_watch.look(values)
+        for labels in label_watches:
+            labels.look(values)
         for watch, prompt in zip(watches, prompts, strict=True):
             _check_scorer(watch, prompt, values)
 
     plan = make_plan(
         job.spec, invocation.selection, invocation.narrowing, frame=job.frame, check=check_sample
-        for labels in label_watches:
-            labels.look(values)
     )
     faults, told = columns_watch.faults(lambda name: job.spec.where("scorers", name)), list[str]()
     if label_watches:
@@ -139,11 +139,6 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     return replace(plan, warnings=warnings), scorers
 
 
-def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mapping[str, Any]) -> None:
-    """Render what a scorer needs of one sample; RenderError names the scorer."""
-    definition = watch.definition
-    try:
-        targets = None
 def _asked(plan: Plan) -> Asked:
     samples = plan.samples
     return Asked(
@@ -155,6 +150,11 @@ def _asked(plan: Plan) -> Asked:
     )
 
 
+def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mapping[str, Any]) -> None:
+    """Render what a scorer needs of one sample; RenderError names the scorer."""
+    definition = watch.definition
+    try:
+        targets = None
         if definition.target is not None:
             targets = target_texts(definition.target, values)
             watch.look(targets)
