@@ -72,6 +72,7 @@ def score(
 ) -> list[Graded]:
     """Grade stored answers: of every run of a spec's task, or of one run (a Run, `latest`, run_id, prefix).
 
+    A Run brings its warehouse along; a warehouse that is named wins.
     Calls no model but judges, for what they were never asked; `offline` leaves that `pending`. Grades of
     older definitions stay and can be queried in `grades`. Code that models wrote runs in a sandbox;
     `allow_unsafe_code` lets it run without one where none can be made, and `executor` says where: `local`,
@@ -80,7 +81,6 @@ def score(
     own = target.root if isinstance(target, Run) else None
     root = warehouse_root(own if warehouse is None else warehouse)
     spec, run_ids = to_score(root, target)
-    A Run brings its warehouse along; a warehouse that is named wins.
     judges = None if offline else JudgeCalls([spec])
     return score_runs(
         root,
