@@ -6,12 +6,13 @@ nobody gave is refused before it runs.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradetrail import sql
-from gradetrail.errors import Fault, InterruptError, QueryError
+from gradetrail.errors import Fault, InterruptError, QueryError, did_you_mean
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,6 +28,11 @@ ROWS_AT_ONCE = 10_000
 """Rows that become Python values in one go, during which nothing else of Python runs."""
 PATIENCE_S = 0.7
 """How long a query that was stopped may take to end; one that is inside a single call may not look."""
+
+UNKNOWN_TABLE = re.compile(
+    r"(?P<refusal>Catalog Error: Table with name (?P<name>\S+) does not exist!)(?:\nDid you mean .*)?"
+)
+"""What DuckDB says of a table that is none; its own suggestions are names of system tables."""
 
 
 def fetch_rows(
@@ -101,3 +107,15 @@ def _interruptibly(cursor: duckdb.DuckDBPyConnection, work: Callable[[], Fetched
     if errors:
         raise errors[0]
     return results[0]
+
+
+def refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryError:
+    """Give what DuckDB refused as an error of ours; an unknown table gets the views that there are."""
+    if isinstance(error, QueryError):
+        return error
+    message = str(error).strip()
+    unknown = UNKNOWN_TABLE.match(message)
+    if unknown is None:
+        return QueryError(Fault(message, "query"))
+    message = unknown["refusal"] + message[unknown.end() :]
+    return QueryError(Fault(message, "query", fix=did_you_mean(unknown["name"], views)))

@@ -8,7 +8,6 @@ if their runs were in it, and nothing of them is kept.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -27,7 +26,16 @@ from gradetrail.store.layout import FORMAT_FILE, parse_scores
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.damage import may_be_damage, named_files
 from gradetrail.warehouse.gate import GATE, Limits
-from gradetrail.warehouse.query import Fetch, Fetched, Params, fetch_arrow, fetch_polars, fetch_rows, select
+from gradetrail.warehouse.query import (
+    Fetch,
+    Fetched,
+    Params,
+    fetch_arrow,
+    fetch_polars,
+    fetch_rows,
+    refused,
+    select,
+)
 from gradetrail.warehouse.selection import by_age, select_run
 from gradetrail.warehouse.sides import Dimensions, sides
 from gradetrail.warehouse.user_objects import user_objects
@@ -44,10 +52,6 @@ _ARGUMENTS = (
 DIFF = f"from diff({_ARGUMENTS})"
 CHANGES = f"{DIFF} where change <> 'same'"
 COMPARISON = f"from comparison({_ARGUMENTS})"
-UNKNOWN_TABLE = re.compile(
-    r"(?P<refusal>Catalog Error: Table with name (?P<name>\S+) does not exist!)(?:\nDid you mean .*)?"
-)
-"""What DuckDB says of a table that is none; its own suggestions are names of system tables."""
 
 
 class Warehouse:
@@ -359,11 +363,11 @@ class Warehouse:
             return work()
         except (duckdb.Error, QueryError) as error:
             if not self._set_aside(error):
-                raise _refused(error, self.views()) from error
+                raise refused(error, self.views()) from error
         try:
             return work()
         except duckdb.Error as error:
-            raise _refused(error, self.views()) from error
+            raise refused(error, self.views()) from error
 
     def _set_aside(self, error: duckdb.Error | QueryError) -> bool:
         """Find what is damaged or gone, leave it out and open again; False if nothing is the matter."""
@@ -393,14 +397,3 @@ def _checked(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     if faults:
         raise SelectionError(*faults)
     return found
-
-
-def _refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryError:
-    if isinstance(error, QueryError):
-        return error
-    message = str(error).strip()
-    unknown = UNKNOWN_TABLE.match(message)
-    if unknown is None:
-        return QueryError(Fault(message, "query"))
-    message = unknown["refusal"] + message[unknown.end() :]
-    return QueryError(Fault(message, "query", fix=did_you_mean(unknown["name"], views)))

@@ -163,7 +163,7 @@ def test_every_package_that_the_code_imports_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [r for name, extra in project["optional-dependencies"].items() if name != "dev" for r in extra]
     declared = {requirement_name(r).replace("-", "_") for r in [*project["dependencies"], *extras]}
-    imported = {"pyyaml": "yaml"}
+    imported = {"pyyaml": "yaml", "vl_convert_python": "vl_convert"}
     known = {imported.get(name, name) for name in declared}
     found = {
         f"{named(path)}:{node.lineno}: {top}"
