@@ -4,7 +4,6 @@
 -- Source: the stored tables trials and responses; hashes find candidates, which whoever reads this compares.
 with used as (
     select distinct
-        trials.response_run_id,
         hash(trials.response_id) as key,
         (hash(trials.sample_id) % $n_parts)::integer as part
     from trials
@@ -20,4 +19,8 @@ select
     responses.tool_calls
 from responses
 inner join used on hash(responses.response_id) = used.key
-where responses.run_id in (select payer.response_run_id from used as payer)
+where responses.run_id in (
+    select distinct own.response_run_id
+    from trials as own
+    where own.run_id = $run_id
+)
