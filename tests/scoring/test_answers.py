@@ -1,0 +1,92 @@
+"""Answers come in parts: every trial once, with its own text, and a sample in one part alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gradetrail.scoring.answers import answer_parts, whole_run
+from gradetrail.warehouse.catalog import Catalog
+from tests.sql.given import RUN, live_of
+
+OTHER = "20261201T083112Z-t-000002"
+Row = dict[str, Any]
+
+
+def stored() -> Row:
+    """Make a run of two models, thirty samples and two epochs, in which some answers are special."""
+    trials, responses = [], []
+    for sample in range(30):
+        for model in ("x", "y"):
+            for epoch in (1, 2):
+                name = f"{model}{sample}:{epoch}"
+                trial: Row = {
+                    "model": model,
+                    "sample_id": f"s{sample}",
+                    "epoch": epoch,
+                    "request_key": f"k{name}",
+                }
+                if sample == 3:
+                    trial |= {"status": "error", "error_type": "timeout"}
+                else:
+                    shared = "same" if sample in (4, 5) else name
+                    payer = OTHER if sample == 6 else RUN
+                    trial |= {"response_id": f"r{shared}", "response_run_id": payer}
+                    if sample != 7:
+                        responses.append(
+                            {
+                                "run_id": payer,
+                                "response_id": f"r{shared}",
+                                "request_key": f"k{shared}",
+                                "text": shared,
+                            }
+                        )
+                trials.append(trial)
+    other = {"run_id": OTHER, "response_id": "rx0:1", "request_key": "kx0:1", "text": "x0:1"}
+    return {"trials": trials, "responses": [*responses, other]}
+
+
+@pytest.fixture
+def con() -> Any:
+    catalog = Catalog(live_of(stored()))
+    catalog.provide("trials responses")
+    yield catalog.cursor()
+    catalog.close()
+
+
+def texts(rows: list[Row]) -> dict[tuple[str, str, int], str | None]:
+    return {(row["model"], row["sample_id"], row["epoch"]): row["text"] for row in rows}
+
+
+def wanted() -> dict[tuple[str, str, int], str | None]:
+    own: dict[int, Any] = {3: None, 7: None, 4: "same", 5: "same"}
+    return {
+        (model, f"s{sample}", epoch): own.get(sample, f"{model}{sample}:{epoch}")
+        for sample in range(30)
+        for model in ("x", "y")
+        for epoch in (1, 2)
+    }
+
+
+def test_a_run_that_is_read_at_once_has_each_trial_with_its_text(con: Any) -> None:
+    rows = whole_run(con, RUN).to_pylist()
+    assert texts(rows) == wanted()
+    assert sorted(row["row"] for row in rows) == list(range(1, 121))
+
+
+def test_parts_have_each_trial_once_and_each_sample_whole(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradetrail.scoring.answers.PART_TRIALS", 20)
+    monkeypatch.setattr("gradetrail.scoring.answers.BATCH_ROWS", 7)
+    parts = [part.to_pylist() for part in answer_parts(con, RUN)]
+    assert len(parts) == 6
+    rows = [row for part in parts for row in part]
+    assert texts(rows) == wanted()
+    assert len(rows) == 120
+    for part in parts:
+        assert len(part) == 4 * len({row["sample_id"] for row in part})
+        assert len({row["row"] for row in part}) == len(part)
+
+
+def test_a_run_that_nobody_made_is_an_empty_part(con: Any) -> None:
+    assert [part.num_rows for part in answer_parts(con, "20261130T083112Z-t-ffffff")] == [0]
