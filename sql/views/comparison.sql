@@ -37,7 +37,7 @@ with trial as materialized (
         pairs.a_score,
         pairs.b_score,
         pairs.gain,
-        pairs.change not in ('one_sided', 'not_comparable') as is_shared
+        pairs.change not in ('one_sided', 'not_comparable') and pairs.gain is not null as is_shared
     from diff(
         a_run, b_run, a_model, b_model, a_prompt, b_prompt, a_scorer, b_scorer, a_version, b_version
     ) as pairs
@@ -95,11 +95,11 @@ counted as (
         count(*) filter (where trial.change = 'broken') as n_broken,
         count(*) filter (where trial.change = 'up') as n_up,
         count(*) filter (where trial.change = 'down') as n_down,
-        count(*) filter (where trial.change = 'same') as n_same,
+        count(*) filter (where trial.change = 'same' and trial.is_shared) as n_same,
         count(*) filter (where trial.change = 'one_sided') as n_one_sided,
-        count(*) filter (where trial.cause = 'error') as n_missing,
+        count(*) filter (where trial.cause in ('error', 'no_grade')) as n_missing,
         count(*) filter (
-            where trial.change = 'not_comparable' and trial.cause <> 'error'
+            where trial.change = 'not_comparable' and trial.cause not in ('error', 'no_grade')
         ) as n_other_question,
         count(*) filter (where trial.is_shared and trial.is_other_input) as n_other_input,
         coalesce(bool_or(trial.is_other_scorer), false) as is_other_scorer,
@@ -115,7 +115,7 @@ counted as (
         count(*) filter (where trial.b_outcome in ('pending', 'skipped')) as n_b_pending,
         count(*) filter (
             where
-            trial.cause = 'error'
+            trial.cause = 'no_grade'
             and (trial.a_score is null) <> (trial.b_score is null)
             and coalesce(trial.a_outcome, '') not in ('pending', 'skipped')
             and coalesce(trial.b_outcome, '') not in ('pending', 'skipped')
@@ -214,7 +214,7 @@ select
         when bounded.n_one_sided > 0
             then format('{:,} of {:,} are on one side only', bounded.n_one_sided, bounded.n_trials)
         when bounded.n_missing > 0
-            then format('{:,} of {:,} have no grade on one side', bounded.n_missing, bounded.n_trials)
+            then format('{:,} of {:,} lack a grade', bounded.n_missing, bounded.n_trials)
     end as reason,
     bounded.gain,
     bounded.b_model,

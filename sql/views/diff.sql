@@ -1,6 +1,6 @@
 -- Two runs, models, prompts or scorer versions compared, trial by trial.
 -- One row per (sample_id, epoch, scorer, metric) and what pairs by name: model, prompt and scorer, unless both sides name one.
--- change: fixed, broken, up, down, same, one_sided, not_comparable. Up is better. NULL cause: nothing changed, or one-sided.
+-- change: fixed, broken, up, down, same (also where neither side has a grade and nothing failed), one_sided, not_comparable. NULL cause: same or one-sided.
 -- Source: graded_side of a and b; the cause is the first that differs and can have done it, from the question to the grade.
 create or replace macro diff(
     a_run,
@@ -58,6 +58,11 @@ paired as (
         coalesce(a.question, b.question) as question,
         a.sample_id is null or b.sample_id is null as is_one_sided,
         a.counts_as = 'missing' or b.counts_as = 'missing' as is_missing,
+        is_failure(a.outcome) or is_failure(b.outcome) as is_failed,
+        a.counts_as = 'missing' and b.counts_as = 'missing'
+        and not (is_failure(a.outcome) or is_failure(b.outcome))
+        and a.outcome <> 'pending'
+        and b.outcome <> 'pending' as is_ungraded,
         differs(a.input_hash, b.input_hash) as is_other_input,
         differs(a.input_hash, b.input_hash) and differs(a.sample_hash, b.sample_hash) as is_other_sample,
         differs(a.target, b.target) and a.scorer_id = b.scorer_id as is_other_target,
@@ -82,6 +87,7 @@ changed as (
         paired.*,
         case
             when paired.is_one_sided then 'one_sided'
+            when paired.is_ungraded then 'same'
             when paired.is_missing or paired.is_other_target or paired.is_other_sample then 'not_comparable'
             when not paired.a_is_pass and paired.b_is_pass then 'fixed'
             when paired.a_is_pass and not paired.b_is_pass then 'broken'
@@ -101,7 +107,8 @@ select
     changed.change,
     case
         when changed.change in ('same', 'one_sided') then null
-        when changed.is_missing then 'error'
+        when changed.is_missing and changed.is_failed then 'error'
+        when changed.is_missing then 'no_grade'
         when changed.is_other_sample then 'sample'
         when changed.is_other_target then 'target'
         when not changed.is_other_response and changed.is_other_scorer then 'scorer'
