@@ -1,4 +1,4 @@
-"""`compact`: what keeps a warehouse small."""
+"""`compact`, `check`, `rm`: what keeps a warehouse small, sound, and free of what must go."""
 
 from __future__ import annotations
 
@@ -35,3 +35,63 @@ def compact(
     packed, reclaimed = done.packed, done.reclaimed
     say(f"packed {packed.n_files:,} files into {packed.n_packs:,}, {packed.n_rows:,} rows")
     say(f"deleted {reclaimed.n_files:,} files, {reclaimed.n_bytes:,} bytes")
+
+
+def check(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Move damaged files to quarantine/ in the warehouse.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Read every file, compute every id again, and look for what contradicts itself; exit 1 if anything."""
+    from gradetrail.cli.query import warehouse_folder
+    from gradetrail.errors import VerdictError
+    from gradetrail.store import Store
+    from gradetrail.warehouse.health import examine
+
+    root = warehouse_folder(warehouse)
+    found = examine(root)
+    say(f"{found.n_files:,} files; ids of {found.n_answers:,} answers and {found.n_samples:,} samples")
+    if repair and found.broken:
+        for name in Store(root).set_aside(list(found.broken)):
+            say(f"moved to quarantine: {name}")
+    if found.findings:
+        raise VerdictError(*found.findings)
+    say("healthy")
+
+
+def rm(
+    run: Annotated[str, typer.Argument(help="Run to remove.", metavar="RUN")],
+    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only say what would go.")] = False,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Remove the answers that the run paid for, too.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also answers that other runs rest on: their trials become pending."),
+    ] = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Remove a run: trials, grades and manifest; paid answers stay for other runs unless --answers."""
+    from gradetrail.cli.query import warehouse_folder
+    from gradetrail.errors import Fault, SelectionError
+    from gradetrail.warehouse.removing import outlook, remove_run
+
+    if force and not answers:
+        raise SelectionError(Fault("--force is about answers", fix="give --answers too"))
+    root = warehouse_folder(warehouse)
+    plan = outlook(root, run, with_answers=answers, force=force)
+    run_id = plan.removal.run_id
+    kept = len(plan.removal.kept)
+    paid = f"{plan.n_answers - kept:,} of {plan.n_answers:,} answers" if answers else "no answers"
+    say(f"{run_id}: {plan.n_trials:,} trials, {paid}, about {plan.n_bytes:,} bytes")
+    for other, pinned in plan.pinned.items():
+        if answers:
+            fate = "trials become pending" if force else "answers stay"
+            say(f"  {other} rests on {len(pinned):,} of its answers: these {fate}")
+            for response_id in sorted(pinned):
+                print(f"{other} {response_id}")
+    if not yes:
+        say("nothing was removed; give --yes to remove it")
+        return
+    say(f"removed; {remove_run(root, plan):,} bytes are free")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,6 +59,9 @@ MERGED_AT_ONCE = 8
 """Packs that are written again in one packing: each has a row group in memory."""
 
 
+PAID = ("responses", "calls")
+"""Tables whose rows belong to the run that paid."""
+
 FaultFinder = Callable[[LocalStorage, str, str], Fault | None]
 
 
@@ -83,6 +86,42 @@ class Chosen:
 
     def __bool__(self) -> bool:
         return any(self.files.values()) or bool(self.manifests)
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What is to be in no pack any more."""
+
+    by_table: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Runs, by table; `runs` for their manifests."""
+    keeps: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Answers (response_id) of such a run that stay, with the calls that brought them."""
+
+    def runs(self, table: str) -> frozenset[str]:
+        """Give the runs of which rows of a table go."""
+        return self.by_table.get(table, frozenset())
+
+    def has_body(self, kind: str, name: str) -> bool:
+        """Say whether a packed text goes."""
+        return name in self.runs("runs") if kind == "runs" else name.rsplit(".", 2)[0] in self.runs("scores")
+
+    def filtered(self, table: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Leave out what goes."""
+        for chunk in chunks:
+            run_id = chunk.held[0]
+            if run_id not in self.runs(table):
+                yield chunk
+            elif table in PAID and run_id in self.keeps:
+                yield chunk._replace(rows=self._kept(chunk.rows, self.keeps[run_id]))
+
+    def _kept(self, tables: Iterable[pa.Table], response_ids: frozenset[str]) -> Iterator[pa.Table]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = pa.array(sorted(response_ids), pa.string())
+        for rows in tables:
+            mask: Any = pc.is_in(rows.column("response_id"), value_set=wanted)
+            yield rows.filter(mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +189,17 @@ def commit(storage: LocalStorage, record: Record, done: Record, written_by: str)
     return False
 
 
-def choose(storage: LocalStorage, record: Record, *, fault: FaultFinder = footer_fault) -> Chosen:
-    """Find what is finished and not packed: no run that is being written, nothing damaged, all of a run."""
+def choose(
+    storage: LocalStorage,
+    record: Record,
+    *,
+    fault: FaultFinder = footer_fault,
+    held: frozenset[str] = frozenset(),
+) -> Chosen:
+    """Find what is finished and not packed: no run that is being written, nothing damaged, all of a run.
+
+    The caller itself holds the runs in `held`.
+    """
     journals = storage.list("journal")
     busy = {part.run_id for file in journals if (part := parse_part(file, JOURNAL))}
     busy |= {
@@ -159,6 +207,7 @@ def choose(storage: LocalStorage, record: Record, *, fault: FaultFinder = footer
         for file in journals
         if file.endswith(LOCK) and storage.is_claimed(run_lock(run_id := file.removesuffix(LOCK)))
     }
+    busy -= held
     first = {table: storage.list(table) for table in KEYED}
     again = {table: storage.list(table) for table in KEYED}
     files: dict[str, dict[Held, list[str]]] = {}
@@ -234,20 +283,25 @@ def merged(
     storage: LocalStorage,
     record: Record,
     chosen: Chosen,
-    gone: frozenset[str] = frozenset(),
+    gone: Gone | None = None,
     *,
     fault: FaultFinder = footer_fault,
 ) -> Record:
     """Write packs of what was chosen together with small ones there are; give the record that names them.
 
-    Runs in `gone` are left out, and every pack that may have them is written again.
+    What is `gone` is left out, and every pack that may have it is written again.
     """
+    gone = gone or Gone()
     number, token = record.number + 1, secrets.token_hex(4)
     files: list[PackFile] = []
     for table in KEYED:
         fresh = chosen.files.get(table, {})
         olds = [masked_by(pack, fresh) for pack in record.files if pack.table == table]
-        again = [old for old in _to_merge(olds, fresh, storage, gone) if not fault(storage, table, old.name)]
+        again = [
+            old
+            for old in _to_merge(olds, fresh, storage, gone.runs(table))
+            if not fault(storage, table, old.name)
+        ]
         files += [old for old in olds if old not in again]
         if fresh or again:
             chunks = heapq.merge(
@@ -255,16 +309,14 @@ def merged(
                 _of_files(storage, table, fresh, len(again)),
                 key=lambda chunk: (chunk.held, chunk.rank),
             )
-            kept = (chunk for chunk in chunks if chunk.held[0] not in gone)
+            kept = gone.filtered(table, chunks)
             files += _written(storage, table, kept, number, token)
     texts = {kind: bodies(storage, record, kind) for kind in ("runs", "notes")}
     changed = {"runs": dict(chosen.manifests), "notes": _notes(storage, chosen)}
     packs = dict(record.bodies)
     for kind, known in texts.items():
         after = {
-            name: body
-            for name, body in (known | changed[kind]).items()
-            if (name if kind == "runs" else name.rsplit(".", 2)[0]) not in gone
+            name: body for name, body in (known | changed[kind]).items() if not gone.has_body(kind, name)
         }
         if kind == "notes":
             after = _current_notes(after, record, chosen)
@@ -275,11 +327,11 @@ def merged(
         table: {
             held: n
             for held, n in {**record.absorbed[table], **chosen.absorbed.get(table, {})}.items()
-            if held[0] not in gone
+            if held[0] not in gone.runs(table) or (held[0] in gone.keeps and table in PAID)
         }
         for table in KEYED
     }
-    manifests = (record.manifests | chosen.manifests.keys()) - gone
+    manifests = (record.manifests | chosen.manifests.keys()) - gone.runs("runs")
     return Record(number, tuple(files), packs, absorbed, frozenset(manifests))
 
 

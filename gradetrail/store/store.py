@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from gradetrail.errors import Fault, QueryError, StoreError, did_you_mean
+from gradetrail.errors import Fault, QueryError, RunLockedError, StoreError, did_you_mean
 from gradetrail.store.claim import told
 from gradetrail.store.digests import certified, record_of
 from gradetrail.store.journal import Row
@@ -46,6 +46,8 @@ from gradetrail.store.writer import PART_ROWS, RunWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from gradetrail.store.removal import Removal
 
 PLANNING_PATIENCE_S = 300.0
 _USERS_OWN = {"sql", "prices.yaml"}
@@ -318,6 +320,44 @@ class Store:
     def compact_if_many(self) -> Compacted | None:
         """Compact if a table has more loose files than a look should have to open; None if not."""
         return self.compact() if loose_files(self.storage) > LOOSE_FILES else None
+
+    def set_aside(self, names: list[str]) -> list[str]:
+        """Move damaged files to `quarantine/`; give the names of those that were moved."""
+        from gradetrail.store.repair import set_aside
+
+        with self._packing_alone():
+            return set_aside(self._writing(), names, this_program())
+
+    def remove(self, removal: Removal, pinned: Mapping[str, frozenset[str]]) -> int:
+        """Remove a run for good; give the bytes that were freed.
+
+        Trials of other runs that are `pinned` to answers which go are pending from then on.
+        """
+        from gradetrail.store.removal import pending, remove
+
+        with contextlib.ExitStack() as stack:
+            for run_id in sorted({removal.run_id, *pinned}):
+                writer = stack.enter_context(self.writer(run_id))
+                if run_id in pinned:
+                    writer.add_trials(pending(self.trials(run_id), pinned[run_id]))
+                    with contextlib.suppress(StoreError):
+                        self.write_manifest(run_id, self.manifest(run_id) | {"status": "incomplete"})
+                writer.finish()
+            stack.enter_context(self._packing_alone())
+            return remove(self._writing(), removal, this_program())
+
+    @contextlib.contextmanager
+    def _packing_alone(self) -> Iterator[None]:
+        """Keep packers out; RunLockedError if one is at work."""
+        claim = self._writing().claim(PACK_LOCK)
+        if claim is None:
+            raise RunLockedError(
+                Fault("another process packs this warehouse now", str(self.root), fix="wait for it")
+            )
+        try:
+            yield
+        finally:
+            claim.release()
 
     def notes(self, record: Record, stem: str) -> dict[str, str] | None:
         """Give what was noted of packed scores, by the stem of the file that they were; None if nothing."""

@@ -144,24 +144,28 @@ def _check_answers(file: str, path: Path) -> None:
     groups = row_groups(Path(file), "responses", IDENTIFYING)
     batches = (batch for group in groups for batch in group.to_batches(max_chunksize=CHECKED_AT_ONCE))
     for row in (row for batch in batches for row in batch.to_pylist()):
-        try:
-            fields = {**orjson.loads(row["request"]), "messages": orjson.loads(row["messages"])}
-            key = hash_canonical(REQUEST_TAG, canonical_json(fields))
-            calls = [
-                ToolCall(str(call["name"]), str(call["arguments"]))
-                for call in orjson.loads(row["tool_calls"] or "[]")
-            ]
-            answer = Response(
-                text=row["text"],
-                reasoning=row["reasoning"],
-                tool_calls=calls,
-                stop_reason=row["stop_reason"],
-                served_model=row["served_model"],
-            )
-            fits = key == row["request_key"] and answer.response_id(key) == row["response_id"]
-        except (ValueError, TypeError, KeyError):
-            fits = False
-        if not fits:
+        if misfit(row):
             name = f"{row['run_id']}/{row['response_id']}"
             fault = Fault("its content is not what its id says", str(path), f"answer {name}")
             raise StoreError(fault)
+
+
+def misfit(row: Record) -> bool:
+    """Say whether the ids of an answer do not follow from its content; columns IDENTIFYING."""
+    try:
+        fields = {**orjson.loads(row["request"]), "messages": orjson.loads(row["messages"])}
+        key = hash_canonical(REQUEST_TAG, canonical_json(fields))
+        calls = [
+            ToolCall(str(call["name"]), str(call["arguments"]))
+            for call in orjson.loads(row["tool_calls"] or "[]")
+        ]
+        answer = Response(
+            text=row["text"],
+            reasoning=row["reasoning"],
+            tool_calls=calls,
+            stop_reason=row["stop_reason"],
+            served_model=row["served_model"],
+        )
+        return bool(key != row["request_key"] or answer.response_id(key) != row["response_id"])
+    except (ValueError, TypeError, KeyError):
+        return True

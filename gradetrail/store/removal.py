@@ -1,0 +1,158 @@
+"""Removal of a run: its trials, grades and manifest, and if asked the answers that it paid for.
+
+Invariant: what is removed is in no file of the warehouse when this ends, packs included. All of it is
+packed first, so that one new record makes it vanish at once; then the files that held it are deleted
+without a grace period, and a reader that had them looks again. Killed in between, it can be repeated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradetrail.errors import Fault, StoreError
+from gradetrail.store.layout import PARQUET, parse_part, parse_scores
+from gradetrail.store.packing import Chosen, Gone, choose, commit, is_packed, merged
+from gradetrail.store.packs import FOLDER, latest, parse_pack, record_numbers
+from gradetrail.store.storage import LocalStorage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gradetrail.store.packs import Record
+
+PAID = ("responses", "calls")
+PLANNED = frozenset(
+    {"run_id", "task", "model", "model_id", "prompt", "sample_id", "sample_hash", "dataset_id", "category"}
+    | {"cluster", "epoch", "input_hash", "choice_order", "request_key"}
+)
+"""Columns of a trial that are known before it is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is to go."""
+
+    run_id: str
+    with_answers: bool = False
+    kept: frozenset[str] = frozenset()
+    """Answers (response_id) of the run that stay, since other runs are pinned to them."""
+    ungraded: frozenset[str] = frozenset()
+    """Other runs whose grades go too, since they quote answers that go."""
+
+    def gone(self) -> Gone:
+        """Say what goes, by table."""
+        mine = frozenset({self.run_id})
+        by_table = {"trials": mine, "scores": mine | self.ungraded, "runs": mine}
+        if self.with_answers:
+            by_table |= dict.fromkeys(PAID, mine)
+        return Gone(by_table, {self.run_id: self.kept} if self.kept else {})
+
+
+def loose_files(storage: LocalStorage, removal: Removal) -> dict[str, int]:
+    """Give the files that hold what goes, with their bytes."""
+    gone = removal.gone()
+    found = [f"runs/{removal.run_id}.json", f"logs/{removal.run_id}.jsonl"]
+    for table in ("trials", "scores", *PAID):
+        for file in storage.list(table):
+            named = parse_scores(file) if table == "scores" else parse_part(file)
+            if named is not None and named.run_id in gone.runs(table):
+                found.append(f"{table}/{file}")
+    sizes = {}
+    for name in found:
+        with contextlib.suppress(FileNotFoundError):
+            sizes[name] = storage.path(name).stat().st_size
+    return sizes
+
+
+def packed_bytes(storage: LocalStorage, record: Record, removal: Removal) -> int:
+    """Estimate how many bytes of packs go, by their share of rows."""
+    from gradetrail.store.segments import row_groups
+
+    total = 0.0
+    for table, runs in removal.gone().by_table.items():
+        for pack in record.files:
+            for run_id in runs:
+                if pack.table == table and pack.first <= run_id <= pack.last and pack.n_rows:
+                    groups = row_groups(
+                        storage.path(pack.name), table, ["run_id"], between=("run_id", run_id, run_id)
+                    )
+                    n_rows = sum(rows.column("run_id").to_pylist().count(run_id) for rows in groups)
+                    total += storage.path(pack.name).stat().st_size * n_rows / pack.n_rows
+    return round(total)
+
+
+def remove(storage: LocalStorage, removal: Removal, written_by: str) -> int:
+    """Remove it for good; give the bytes that were freed. The caller holds PACK_LOCK and the run's lock.
+
+    Raises StoreError, and removes nothing, if a file that holds some of it is damaged.
+    """
+    before = _size(storage)
+    held = frozenset({removal.run_id, *removal.ungraded})
+    record = latest(storage)
+    chosen = choose(storage, record, held=held)
+    if chosen:
+        done = merged(storage, record, chosen)
+        _commit(storage, record, done, written_by)
+        record = done
+    gone = removal.gone()
+    if removal.kept:
+        for name in loose_files(storage, removal):
+            table, _, file = name.partition("/")
+            if table in PAID and not is_packed(record, table, file):
+                fix = "gradetrail check --repair, and then again"
+                raise StoreError(Fault("cannot be packed, and holds answers that stay", name, fix=fix))
+    damaged = [
+        pack.name
+        for pack in record.files
+        if any(pack.first <= run_id <= pack.last for run_id in gone.runs(pack.table))
+        and not storage.path(pack.name).exists()
+    ]
+    if damaged:
+        raise StoreError(Fault("missing", damaged[0], fix="gradetrail check --repair"))
+    done = merged(storage, record, _nothing(), gone)
+    # before the record, or what is loose would count again once no record speaks of it
+    for name in loose_files(storage, removal):
+        storage.delete(name)
+    _commit(storage, record, done, written_by)
+    _delete_old(storage, done)
+    return before - _size(storage)
+
+
+def pending(trials: pa.Table, response_ids: frozenset[str]) -> pa.Table:
+    """Give the trials that rest on some answers as if they had never been asked."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(sorted(response_ids), pa.string())
+    mask: Any = pc.is_in(trials.column("response_id"), value_set=wanted)
+    rows = trials.filter(mask)
+    planned = rows.select([name for name in rows.column_names if name in PLANNED])
+    return planned.append_column("status", pa.array(["pending"] * rows.num_rows, pa.string()))
+
+
+def _nothing() -> Chosen:
+    empty: Mapping[str, Mapping[tuple[str, str], int]] = {}
+    return Chosen({}, empty, {})
+
+
+def _commit(storage: LocalStorage, record: Record, done: Record, written_by: str) -> None:
+    if not commit(storage, record, done, written_by):
+        raise StoreError(Fault("another process packed meanwhile", str(storage.root), fix="try again"))
+
+
+def _delete_old(storage: LocalStorage, record: Record) -> None:
+    """Delete every pack and record but the present one, and what it has absorbed."""
+    needed = record.names()
+    for file in storage.list(FOLDER):
+        name = f"{FOLDER}/{file}"
+        if (parse_pack(file) or record_numbers([file])) and name not in needed:
+            storage.delete(name)
+
+
+def _size(storage: LocalStorage) -> int:
+    folders = ("trials", "scores", *PAID, "samples", FOLDER)
+    files = [f"{folder}/{file}" for folder in folders for file in storage.list(folder)]
+    return sum(storage.path(name).stat().st_size for name in files if name.endswith((PARQUET, ".json")))

@@ -1,0 +1,69 @@
+"""What removing a run would take with it, and doing it.
+
+Invariant: an answer that another run is pinned to stays, unless the user insists; then that run's
+trials are pending again and its grades, which may quote the answer, go too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradetrail import sql
+from gradetrail.errors import SelectionError
+from gradetrail.store import Store
+from gradetrail.store.packs import latest
+from gradetrail.store.removal import Removal, loose_files, packed_bytes
+from gradetrail.warehouse.warehouse import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a removal would do."""
+
+    removal: Removal
+    n_trials: int
+    n_answers: int
+    """Answers that the run paid for."""
+    pinned: dict[str, frozenset[str]]
+    """Other runs, each with the answers (response_id) of this run that it rests on."""
+    n_bytes: int
+    """About so many bytes go."""
+
+
+def outlook(root: Path, selector: str, *, with_answers: bool = False, force: bool = False) -> Outlook:
+    """Say what removing a run would do; writes nothing."""
+    store = Store(root, create=False)
+    with Warehouse(root) as warehouse:
+        run_id = _run_id(warehouse, selector)
+        _, found = warehouse.rows(sql.text_of("warehouse/pinned_answers"), {"run_id": run_id})
+        pinned: dict[str, set[str]] = {}
+        for other, response_id in found:
+            pinned.setdefault(other, set()).add(response_id)
+        counts = []
+        for table in ("trials", "responses"):
+            query = sql.select_from(table, ["run_id"])
+            counts.append(len(warehouse.rows(query, {"run_id": run_id})[1]))
+    kept = frozenset[str]().union(*pinned.values()) if with_answers and not force else frozenset()
+    ungraded = frozenset(pinned) if with_answers and force else frozenset()
+    removal = Removal(run_id, with_answers, kept, ungraded)
+    n_bytes = sum(loose_files(store.storage, removal).values())
+    n_bytes += packed_bytes(store.storage, latest(store.storage), removal)
+    frozen = {other: frozenset(answers) for other, answers in pinned.items()}
+    return Outlook(removal, counts[0], counts[1], frozen, n_bytes)
+
+
+def _run_id(warehouse: Warehouse, selector: str) -> str:
+    try:
+        return warehouse.run_id(selector)
+    except SelectionError:
+        # what is left of a run without a manifest goes by its whole name
+        stems = [*warehouse.stems("trials"), *warehouse.stems("responses"), *warehouse.stems("scores")]
+        if any(stem.startswith(f"{selector}.") for stem in stems):
+            return selector
+        raise
+
+
+def remove_run(root: Path, plan: Outlook) -> int:
+    """Do it; give the bytes that were freed. RunLockedError if the run is being generated."""
+    return Store(root).remove(plan.removal, plan.pinned if plan.removal.ungraded else {})

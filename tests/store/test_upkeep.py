@@ -1,0 +1,182 @@
+"""Health and removal: every flipped bit is noticed, repair loses only what is damaged, what goes is gone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from gradetrail.errors import StoreError
+from gradetrail.store import Store
+from gradetrail.store.removal import Removal
+from gradetrail.store.repair import damaged
+from gradetrail.store.segments import conformed
+from tests.store.rows import SCORER, answered, planned, rows_of, statuses, table_of, texts, trial
+from tests.store.test_packing import NO_GRACE, finished, run_name
+
+FLIPS = 50
+SECRET = "a secret that must go"
+
+
+def files_of(root: Path) -> list[Path]:
+    return sorted(p for p in root.rglob("*") if p.suffix in (".json", ".parquet") and p.is_file())
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["loose files", "packs"])
+def test_any_flipped_bit_of_any_file_is_noticed(tmp_path: Path, is_packed: bool) -> None:
+    for number in range(3):
+        finished(tmp_path, number)
+    store = Store(tmp_path)
+    store.publish_scorer(SCORER, {"scorer_id": SCORER, "definition": {"type": "exact"}})
+    store.publish_task("gsm8k", {"scorers": {"strict": SCORER}, "primary": "strict"})
+    if is_packed:
+        store.compact(NO_GRACE)
+    assert list(damaged(store.storage)) == []
+    files, draw = files_of(tmp_path), random.Random(7)
+    for turn in range(FLIPS):
+        path = files[turn % len(files)]
+        whole = path.read_bytes()
+        bit = draw.randrange(8 * len(whole))
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        path.write_bytes(flipped)
+        found = [fault.where for _, fault in damaged(store.storage)]
+        assert str(path) in found, f"bit {bit} of {path.name}"
+        path.write_bytes(whole)
+    assert list(damaged(store.storage)) == []
+
+
+def test_a_damaged_pack_is_set_aside_and_loose_files_count_again(tmp_path: Path) -> None:
+    runs = [finished(tmp_path, number) for number in range(3)]
+    store = Store(tmp_path)
+    store.compact(3600)
+    pack = next((tmp_path / "packs").glob("responses-*"))
+    pack.write_bytes(b"x" + pack.read_bytes()[1:])
+    names = [name for name, _ in damaged(store.storage)]
+    assert store.set_aside(names) == [f"packs/{pack.name}"]
+    live = store.live()
+    assert live.damaged == []
+    assert len(texts(live)) == 9
+    assert (tmp_path / "quarantine" / pack.name).exists()
+    assert store.manifest(runs[0])["status"] == "complete"
+    assert list(damaged(store.storage)) == []
+
+
+def test_a_damaged_pack_whose_runs_are_nowhere_else_costs_only_what_it_held(tmp_path: Path) -> None:
+    for number in range(3):
+        finished(tmp_path, number)
+    store = Store(tmp_path)
+    store.compact(NO_GRACE)
+    pack = next((tmp_path / "packs").glob("scores-*"))
+    pack.write_bytes(pack.read_bytes()[:-9])
+    store.set_aside([name for name, _ in damaged(store.storage)])
+    live = store.live()
+    assert live.damaged == []
+    assert statuses(live) == {"answered": 9}
+    assert rows_of(live, "scores") == []
+    assert live.stems("scores") == []
+    assert store.scores_number(run_name(1), SCORER) == 0
+
+
+def test_a_damaged_record_of_packs_is_set_aside(tmp_path: Path) -> None:
+    finished(tmp_path, 1)
+    store = Store(tmp_path)
+    store.compact(3600)
+    (tmp_path / "packs" / "1.json").write_bytes(b"{")
+    store.set_aside([name for name, _ in damaged(store.storage)])
+    assert statuses(store.live()) == {"answered": 3}
+    store.compact(3600)
+    assert statuses(store.live()) == {"answered": 3}
+
+
+def secretive(root: Path, number: int) -> str:
+    run_id = run_name(number)
+    store = planned(root, 2, run_id)
+    with store.writer(run_id) as writer:
+        for n in range(2):
+            writer.append(**answered(n, run_id, text=f"{SECRET} {n}"))
+    store.write_manifest(run_id, {"run_id": run_id, "task": "gsm8k", "status": "complete"})
+    return run_id
+
+
+def pinned(root: Path, number: int, to: str) -> str:
+    """Make a run that takes another run's answers."""
+    run_id = run_name(number)
+    store = planned(root, 2, run_id)
+    rows = [trial(n, "answered", run_id, response_run_id=to) for n in range(2)]
+    with store.writer(run_id) as writer:
+        writer.add_trials(conformed("trials", table_of("trials", rows)))
+    store.write_manifest(run_id, {"run_id": run_id, "task": "gsm8k", "status": "complete"})
+    return run_id
+
+
+def holds_secret(root: Path) -> bool:
+    """Say whether any answer text with the secret can still be read from any file."""
+    import pyarrow.parquet as pq
+
+    found = False
+    for path in [*root.rglob("responses*"), *root.glob("responses/*")]:
+        if path.is_file():
+            columns = pq.read_table(path, columns=["text"]).column("text").to_pylist()
+            found = found or any(text and SECRET in text for text in columns)
+    return found
+
+
+@pytest.mark.parametrize("packed", ["before", "not yet", "with others since"])
+def test_a_removed_run_is_in_no_file_any_more(tmp_path: Path, packed: str) -> None:
+    run = secretive(tmp_path, 1)
+    others = [finished(tmp_path, number) for number in (0, 2)]
+    store = Store(tmp_path)
+    if packed != "not yet":
+        store.compact(NO_GRACE if packed == "before" else 3600)
+    assert holds_secret(tmp_path)
+    store.remove(Removal(run, with_answers=True), {})
+    assert not holds_secret(tmp_path)
+    for _ in range(2):
+        live = store.live()
+        assert live.damaged == []
+        assert statuses(live) == {"answered": 6}
+        assert {manifest["run_id"] for manifest in live.manifests} == set(others)
+        assert len(texts(live)) == len(rows_of(live, "calls")) == len(rows_of(live, "scores")) == 6
+        store.compact(NO_GRACE)
+    with pytest.raises(StoreError, match="missing"):
+        store.manifest(run)
+
+
+def test_answers_stay_unless_they_are_named(tmp_path: Path) -> None:
+    run = secretive(tmp_path, 1)
+    store = Store(tmp_path)
+    store.remove(Removal(run), {})
+    live = store.live()
+    assert statuses(live) == {}
+    assert len(texts(live)) == 2
+
+
+def test_an_answer_that_another_run_rests_on_stays_with_its_call(tmp_path: Path) -> None:
+    run = secretive(tmp_path, 1)
+    other = pinned(tmp_path, 2, run)
+    store = Store(tmp_path)
+    first = answered(0, run)["response"]["response_id"]
+    store.remove(Removal(run, with_answers=True, kept=frozenset({first})), {})
+    for _ in range(2):
+        live = store.live()
+        assert texts(live) == [f"{SECRET} 0"]
+        assert [row[0] for row in rows_of(live, "calls", "response_id")] == [first]
+        assert {row[0] for row in rows_of(live, "trials", "run_id")} == {other}
+        store.compact(NO_GRACE)
+
+
+def test_with_force_trials_of_other_runs_are_pending_again(tmp_path: Path) -> None:
+    run = secretive(tmp_path, 1)
+    other = pinned(tmp_path, 2, run)
+    store = Store(tmp_path)
+    store.compact(NO_GRACE)
+    answers = frozenset(answered(n, run)["response"]["response_id"] for n in range(2))
+    store.remove(Removal(run, with_answers=True, ungraded=frozenset({other})), {other: answers})
+    for _ in range(2):
+        live = store.live()
+        assert not holds_secret(tmp_path)
+        assert statuses(live) == {"pending": 2}
+        assert store.manifest(other)["status"] == "incomplete"
+        store.compact(NO_GRACE)
