@@ -38,7 +38,7 @@ def summary(progress: Progress, *, is_over: bool = False) -> str:
     if progress.limit and not is_over:
         parts.append(f"limit {progress.limit}")
     eta = progress.eta_s
-    if eta is not None and progress.n_done < progress.n_requests:
+    if eta is not None and progress.n_done < progress.n_requests and not is_over:
         parts.append(f"{_duration(eta)} left")
     return ", ".join(parts)
 

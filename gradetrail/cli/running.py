@@ -39,6 +39,7 @@ from gradetrail.cli.options import (
 from gradetrail.cli.output import Format, check_output, say, show_rows
 
 if TYPE_CHECKING:
+    from gradetrail.generation.budget import Halt
     from gradetrail.pipeline import Invocation, JudgeCalls, Run
     from gradetrail.spec import Spec
 
@@ -76,6 +77,7 @@ def run(
     """Generate what is missing, grade what is new, print the leaderboard."""
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
+    from gradetrail.cli.standing import tell_shown
     from gradetrail.errors import UnusableError, VerdictError
 
     share = parse_share(allow_errors)
@@ -91,8 +93,9 @@ def run(
     root = pipeline.warehouse_root(warehouse)
     runs = _grade(root, runs, allow_unsafe_code=unsafe_code)
     print_board(root, list(dict.fromkeys(done.task for _, done in runs)), form, output)
-    rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
-    exit_for([done for _, done in runs], root, share, must_be_scored=True, rest=rest)
+    tell_shown(root, [done for _, done in runs])
+    rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs)]
+    exit_for([done for _, done in runs], root, share, must_be_scored=True, rest=rest, max_cost=max_cost)
     verdict = pipeline.verdict(root, [done.run_id for _, done in runs], fail_on or ())
     if verdict.tripped:
         raise VerdictError(*verdict.tripped)
@@ -132,8 +135,8 @@ def generate(
         knobs_of(max_cost, concurrency, executor, workers),
     )
     root = pipeline.warehouse_root(warehouse)
-    rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs, max_cost)]
-    exit_for([done for _, done in runs], root, share, must_be_scored=False, rest=rest)
+    rest = [*specs[len(runs) :], *kept_flags(model, prompt, epochs)]
+    exit_for([done for _, done in runs], root, share, must_be_scored=False, rest=rest, max_cost=max_cost)
 
 
 def _invocation(
@@ -192,6 +195,7 @@ def _generate(
 
     from gradetrail import pipeline
     from gradetrail.cli.progress import ending, shown_progress
+    from gradetrail.cli.standing import tell_newer
 
     root = pipeline.warehouse_root(warehouse)
     jobs = [pipeline.job_of(root, name, knobs) for name in names]
@@ -202,6 +206,7 @@ def _generate(
     for done in runs:
         word = "new run" if done.is_new else "run"
         say(f"{word} {done.run_id}: {done.status}, {ending(done.progress)}")
+    tell_newer(root, runs)
     return [(job.spec, done) for job, done in zip(jobs, runs, strict=False)]
 
 
@@ -216,7 +221,8 @@ def _grade(
         invocation = pipeline.Invocation(observe=observe, tell=say)
         calls = pipeline.judge_calls([spec for spec, _ in runs], [done for _, done in runs], invocation)
         for spec, done in runs:
-            pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=allow_unsafe_code, judges=calls)
+            judges = pipeline.judges_of(done, calls)
+            pipeline.score_runs(root, spec, [done.run_id], allow_unsafe_code=allow_unsafe_code, judges=judges)
     tell_verdicts(calls)
     return [(spec, pipeline.judged(done, calls)) for spec, done in runs]
 
@@ -229,39 +235,54 @@ def tell_verdicts(calls: JudgeCalls | None) -> None:
         say(f"judge `{verdict.scorer}` of {verdict.run_id}: {verdict.status}, {ending(verdict.progress)}")
 
 
-def kept_flags(
-    models: Sequence[str] | None, prompts: Sequence[str] | None, epochs: int | None, max_cost: float | None
-) -> list[str]:
+def kept_flags(models: Sequence[str] | None, prompts: Sequence[str] | None, epochs: int | None) -> list[str]:
     """Give the flags that a run does not remember, so that going on with it does no more than was asked."""
     flags = [("--model", name) for name in models or ()] + [("--prompt", name) for name in prompts or ()]
     flags += [("--epochs", str(epochs))] if epochs is not None else []
-    flags += [("--max-cost", f"{max_cost:g}")] if max_cost is not None else []
     return [part for flag in flags for part in flag]
 
 
 def exit_for(
-    runs: Sequence[Run], root: Path, allow_errors: float, *, must_be_scored: bool, rest: Sequence[str] = ()
+    runs: Sequence[Run],
+    root: Path,
+    allow_errors: float,
+    *,
+    must_be_scored: bool,
+    rest: Sequence[str] = (),
+    max_cost: float | None = None,
 ) -> None:
     """End with the exit code that the runs' states ask for; `rest` completes the command to go on with."""
     from gradetrail import pipeline
     from gradetrail.errors import Fault, InterruptError, UnusableError
 
-    again = shlex.join(
-        ["gradetrail", "run", *(done.run_id for done in runs), *rest, "--warehouse", str(root)]
-    )
+    words = ["gradetrail", "run", *(done.run_id for done in runs), *rest, "--warehouse", str(root)]
+    again = way_on(words, next((done.halt for done in runs if done.halt is not None), None), max_cost)
     if any(done.status == "interrupted" for done in runs):
-        raise InterruptError(Fault("interrupted; every answer received is kept", fix=f"go on with: {again}"))
+        raise InterruptError(Fault("interrupted; every answer received is kept", fix=again))
     faults = []
     for done in runs:
         if done.status == "aborted":
-            faults.append(Fault(f"aborted: {done.reason}", done.run_id, fix=f"then go on with: {again}"))
+            fix = again if done.halt is not None else f"then {again}"
+            faults.append(Fault(f"aborted: {done.reason}", done.run_id, fix=fix))
         elif done.status != "complete":
-            faults.append(Fault("trials are still owed", done.run_id, fix=f"go on with: {again}"))
+            faults.append(Fault("trials are still owed", done.run_id, fix=again))
     faults += pipeline.unusable(
         root, [done.run_id for done in runs], allow_errors, must_be_scored=must_be_scored
     )
     if faults:
         raise UnusableError(*faults)
+
+
+def way_on(words: Sequence[str], halt: Halt | None, max_cost: float | None) -> str:
+    """Say how to go on with a command: under the ceiling that it had, or a higher one if that stopped it."""
+    if halt is None:
+        flags = [] if max_cost is None else ["--max-cost", f"{max_cost:g}"]
+        return f"go on with: {shlex.join([*words, *flags])}"
+    if halt.unpriced:
+        return f"drop the ceiling (--max-cost, run.max_cost_usd), and go on with: {shlex.join(words)}"
+    higher = float(f"{max(2 * halt.max_usd, halt.spent_usd):.2g}")
+    flags = ["--max-cost", f"{higher:g}"]
+    return f"a ceiling counts for each command anew; go on with a higher one: {shlex.join([*words, *flags])}"
 
 
 def plan(

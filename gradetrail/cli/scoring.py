@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +21,7 @@ from gradetrail.cli.options import (
     WarehouseOption,
 )
 from gradetrail.cli.output import Format, check_output, say, show_rows
-from gradetrail.cli.running import knobs_of, parse_share, tell_verdicts
+from gradetrail.cli.running import knobs_of, parse_share, tell_verdicts, way_on
 
 if TYPE_CHECKING:
     from gradetrail.pipeline import JudgeCalls, Preview
@@ -93,21 +92,29 @@ def score(
     if offline and n_pending:
         say(f"{n_pending:,} grades are pending; without --offline their judges are asked")
     print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
-    _exit_for(graded, calls, share, shlex.join(["gradetrail", "score", *(targets or ["--all"])]))
+    _exit_for(graded, calls, share, ["gradetrail", "score", *(targets or ["--all"])], max_cost)
 
 
-def _exit_for(graded: Sequence[Graded], calls: JudgeCalls, allow_errors: float, again: str) -> None:
+def _exit_for(
+    graded: Sequence[Graded],
+    calls: JudgeCalls,
+    allow_errors: float,
+    words: Sequence[str],
+    max_cost: float | None,
+) -> None:
     """End with the exit code that the state of the judging asks for."""
     from gradetrail.errors import Fault, InterruptError, UnusableError
 
     stopped = next((verdict for verdict in calls.verdicts if verdict.status != "complete"), None)
     if stopped is not None and stopped.status == "interrupted":
-        fix = f"go on with: {again}"
+        fix = way_on(words, None, max_cost)
         raise InterruptError(Fault("interrupted; every reply received is kept", stopped.run_id, fix=fix))
     faults = []
     if stopped is not None:
         message = f"judge `{stopped.scorer}`: aborted: {stopped.reason}"
-        faults.append(Fault(message, stopped.run_id, fix=f"then go on with: {again}"))
+        halt = stopped.progress.halt
+        again = way_on(words, halt, max_cost)
+        faults.append(Fault(message, stopped.run_id, fix=again if halt is not None else f"then {again}"))
     for item in graded:
         n_failed = item.counts.get("judge_error", 0)
         if n_failed and n_failed / item.n_rows > allow_errors:
@@ -123,6 +130,9 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
     flips = preview.flips
     kinds = Counter((flip["scorer"], flip["change"]) for flip in flips)
     total = f"{preview.n_trials:,} trials of {preview.n_runs:,} {'run' if preview.n_runs == 1 else 'runs'}"
+    if preview.n_unasked:
+        n = preview.n_unasked
+        say(f"judges would be asked about {n:,} {'answer' if n == 1 else 'answers'}, which are pending here")
     if not flips:
         say(f"no grade would change ({total})")
     for (scorer, change), n in sorted(kinds.items()):
@@ -130,11 +140,8 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
     for moved in preview.ranks:
         board = moved.scorer if moved.metric == "score" else f"{moved.scorer} ({moved.metric})"
         entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"
-        ranks = f"{moved.old_rank or 'no rank'} -> {moved.new_rank or 'no rank'}"
-        say(f"rank of {entrant} in {moved.task}, {board}: {ranks}")
-    if preview.n_unasked:
-        n = preview.n_unasked
-        say(f"judges would be asked about {n:,} {'answer' if n == 1 else 'answers'}, which are pending here")
+        new_rank = "pending" if moved.is_pending else moved.new_rank or "no rank"
+        say(f"rank of {entrant} in {moved.task}, {board}: {moved.old_rank or 'no rank'} -> {new_rank}")
     shown = flips if form is not Format.table else _examples(flips)
     if form is Format.table and flips:
         columns = [
@@ -158,7 +165,7 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
 
 def _examples(flips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Choose up to ten flips, verdicts before mere extractions, all kinds of change among them."""
-    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "outcome": 2, "extraction": 3}
+    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "pending": 2, "outcome": 2, "extraction": 3}
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for flip in sorted(flips, key=lambda flip: order[flip["change"]]):
         by_kind.setdefault(flip["change"], []).append(flip)

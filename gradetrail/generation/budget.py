@@ -7,6 +7,7 @@ answers at a cost that nobody knows; the ceiling is passed by no more than what 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -15,6 +16,23 @@ from gradetrail.errors import Fault, SpecError
 from gradetrail.prices import Price, price_on
 
 MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why a ceiling lets no further call be made."""
+
+    max_usd: Decimal
+    spent_usd: Decimal
+    unpriced: tuple[str, ...]
+    """Models that answered at a cost which is not known: no ceiling can hold with them."""
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        if self.unpriced:
+            why = "answers without saying how many tokens it used, or tokens of a kind that has no price"
+            return f"max_cost_usd of ${self.max_usd} cannot hold: {', '.join(self.unpriced)} {why}"
+        return f"max_cost_usd of ${self.max_usd} is reached (${self.spent_usd:f} spent by this command)"
 
 
 class Budget:
@@ -69,17 +87,11 @@ class Budget:
         return total
 
     @property
-    def reason_to_stop(self) -> str | None:
+    def halt(self) -> Halt | None:
         """Say why no further call may be made; None if one may."""
-        if self.max_usd is None:
+        if self.max_usd is None or not (self.unpriced or self.spent_usd >= self.max_usd):
             return None
-        if self.unpriced:
-            models = ", ".join(sorted(self.unpriced))
-            why = "answers without saying how many tokens it used, or tokens of a kind that has no price"
-            return f"max_cost_usd of ${self.max_usd} cannot hold: {models} {why}"
-        if self.spent_usd >= self.max_usd:
-            return f"max_cost_usd of ${self.max_usd} is reached (${self.spent_usd:f})"
-        return None
+        return Halt(self.max_usd, self.spent_usd, tuple(sorted(self.unpriced)))
 
 
 FREE = frozenset({"mock", "replay"})

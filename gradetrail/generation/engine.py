@@ -126,8 +126,7 @@ class Engine:
     async def run(self, work: Iterator[Work]) -> Ending:
         """Work through all requests; return how it ended. Closes nothing that it did not open."""
         self.gate.open()
-        if self.budget.reason_to_stop:
-            self.stop("aborted", self.budget.reason_to_stop)
+        self._hold_ceiling()
         workers = [
             asyncio.create_task(self._worker(work))
             for _ in range(min(self.knobs.concurrency, self.gate.ceiling, max(1, self.progress.n_requests)))
@@ -204,7 +203,8 @@ class Engine:
                 break
             else:
                 work.answers.append(outcome.response.text)
-        self.progress.n_done += 1
+            self.progress.n_done += work.counts_turns
+        self.progress.n_done += not work.counts_turns
 
     async def _outcome(self, work: Work, turn: Turn) -> Outcome:
         """Ask one turn, unless another conversation has asked the same: then that answer serves here too."""
@@ -352,10 +352,20 @@ class Engine:
                 written.set_exception(error)
 
     def _pay(self, call: Mapping[str, Any]) -> None:
+        before = self.budget.spent_usd
         self.budget.add(call)
-        self.progress.cost_usd = self.budget.spent_usd
-        if self.budget.reason_to_stop:
-            self.stop("aborted", self.budget.reason_to_stop)
+        self.progress.cost_usd += self.budget.spent_usd - before
+        self.progress.unpriced = frozenset(self.budget.unpriced)
+        self._hold_ceiling()
+
+    def _hold_ceiling(self) -> None:
+        """Stop where no further call may be paid; what was spent grows until those in flight have ended."""
+        halt = self.budget.halt
+        if halt is None or (self._stopping and self.progress.halt is None):
+            return
+        self.stop("aborted", str(halt))
+        self.progress.halt = halt
+        self.ending.reason = self.progress.stopping = str(halt)
 
     def _note(self, call: Mapping[str, Any], outcome: str) -> None:
         self.log.attempt(

@@ -48,7 +48,9 @@ class Estimate:
     model: str
     n_trials: int
     n_hits: int
+    """Trials that a stored answer serves; of a judge the requests that stored replies serve."""
     n_requests: int
+    """Requests to make."""
     input_tokens: Range
     output_tokens: Range
     cost_usd: Range | None

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from gradetrail.generation.budget import Halt
+
 Answered = Callable[[Sequence[Mapping[str, Any]], str | None, str | None], None]
 """Told of trials that ended (columns of `trials`), with text and tool calls (JSON) of their answer."""
 
@@ -31,9 +33,9 @@ class Progress:
     n_hits: int = 0
     """Trials that need no call: answered in the run already, or by a stored answer."""
     n_requests: int = 0
-    """Distinct requests to make."""
+    """Distinct requests to make; of judges their calls, which unreadable replies add to."""
     n_done: int = 0
-    """Requests that ended, well or not."""
+    """Those that ended, well or not."""
     n_calls: int = 0
     """Attempts made, with those that failed."""
     errors: Counter[str] = field(default_factory=Counter)
@@ -42,7 +44,11 @@ class Progress:
     """Attempts that failed and were tried again, by error_type."""
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
-    """Spent by the command so far, as far as prices are known."""
+    """Spent by this generation so far, as far as prices are known."""
+    unpriced: frozenset[str] = frozenset()
+    """Models that answered this command at a cost which is not known."""
+    halt: Halt | None = None
+    """The ceiling that stopped it; None if none did."""
     limit: int = 0
     """Calls that may be in flight now."""
     n_in_flight: int = 0

@@ -48,6 +48,9 @@ class Work:
     forgive: Callable[[ProviderError], None] | None = None
     """Told of a call that failed, after which the next turn is asked; None: the conversation ends with it."""
 
+    counts_turns: bool = False
+    """Whether progress counts each turn as a request; else the conversation is one."""
+
     def next_turn(self) -> Turn | None:
         """Give the first turn without an answer; None if nothing is left to ask."""
         return self.turn(self.answers)

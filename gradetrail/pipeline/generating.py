@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.dataset import Selection
 from gradetrail.errors import Fault, SelectionError, SpecError
+from gradetrail.generation.budget import Halt
 from gradetrail.generation.engine import Shared
 from gradetrail.generation.forecast import Estimate, estimate, why
 from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, pending_models
@@ -75,6 +76,8 @@ class Run:
     status: str
     """`complete`, `incomplete`, `aborted` or `interrupted`."""
     reason: str | None = None
+    halt: Halt | None = None
+    """The ceiling that stopped it; None if none did."""
     is_new: bool = True
     graded: tuple[Graded, ...] = ()
     progress: Progress = field(default_factory=Progress)
@@ -280,8 +283,9 @@ def _check_tags(tags: Sequence[str]) -> None:
 
 
 def _run(root: Path, plan: Plan, done: Generated) -> Run:
+    halt = done.progress.halt if done.status == "aborted" else None
     return Run(
-        run_id=done.run_id, task=plan.spec.name, root=root, status=done.status, reason=done.reason,
+        run_id=done.run_id, task=plan.spec.name, root=root, status=done.status, reason=done.reason, halt=halt,
         is_new=done.is_new, progress=done.progress, differences=done.differences, warnings=plan.warnings,
     )  # fmt: skip
 

@@ -39,7 +39,7 @@ def run(
     jobs = [Job(parsed, frame)]
     (done,) = generate_many(jobs, warehouse=warehouse, invocation=invocation, is_judging=True)
     calls = judge_calls([parsed], [done], invocation)
-    graded = score_runs(done.root, parsed, [done.run_id], judges=calls)
+    graded = score_runs(done.root, parsed, [done.run_id], judges=judges_of(done, calls))
     return replace(judged(done, calls), graded=tuple(graded))
 
 
@@ -47,9 +47,17 @@ def judge_calls(specs: Sequence[Spec], runs: Sequence[Run], invocation: Invocati
     """Give what the judges of a command share with its generation; None if that was interrupted."""
     if any(done.status == "interrupted" for done in runs):
         return None
-    spent = max((done.progress.cost_usd for done in runs), default=Decimal(0))
+    spent = sum((done.progress.cost_usd for done in runs), Decimal(0))
+    unpriced = frozenset[str]().union(*(done.progress.unpriced for done in runs))
     told = {warning for done in runs for warning in done.warnings}
-    return JudgeCalls(specs, spent, invocation.observe, invocation.tell, told)
+    return JudgeCalls(specs, spent, invocation.observe, invocation.tell, told, unpriced)
+
+
+def judges_of(done: Run, calls: JudgeCalls | None) -> JudgeCalls | None:
+    """Give the judges that a run may ask; None if its generation was aborted: its grades stay pending."""
+    # a run that an earlier command aborted, and that this one asked nothing more of, may be judged
+    is_aborted = done.status == "aborted" and done.progress.stopping is not None
+    return None if is_aborted else calls
 
 
 def judged(done: Run, calls: JudgeCalls | None) -> Run:
@@ -58,7 +66,8 @@ def judged(done: Run, calls: JudgeCalls | None) -> Run:
     stopped = next((verdict for verdict in verdicts if verdict.status != "complete"), None)
     if stopped is None or done.status != "complete":
         return done
-    return replace(done, status=stopped.status, reason=f"judge `{stopped.scorer}`: {stopped.reason}")
+    reason = f"judge `{stopped.scorer}`: {stopped.reason}"
+    return replace(done, status=stopped.status, reason=reason, halt=stopped.progress.halt)
 
 
 def score(

@@ -7,7 +7,7 @@ nudges: every answer, every vote, every order. Nothing is called or written.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import Any
 from gradetrail import sql
 from gradetrail.generation.forecast import DEVIATIONS, Estimate, Range
 from gradetrail.generation.plan import Plan
-from gradetrail.pipeline.judging import open_ballots
+from gradetrail.pipeline.judging import CallCounts, call_counts
 from gradetrail.prices import Price, price_file, price_on, prices_of
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.grade import Definition
-from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.planner import dockets
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
@@ -49,10 +48,10 @@ def judge_estimates(
     for definition in judges:
         assert isinstance(definition.scorer, Judge)
         assert definition.judge is not None
-        n_answered, n_open = counts.get(definition.name, (0, 0))
+        known = counts.get(definition.name, CallCounts(0, 0, 0))
         n_trials = _judged_trials(plan, definition.scorer)
         sides = 2 if definition.scorer.swap else 1
-        n_calls = n_open + max(0, n_trials - n_answered) * definition.scorer.votes * sides
+        n_calls = known.n_open + max(0, n_trials - known.n_answers) * definition.scorer.votes * sides
         shape = definition.judge.shape
         past = history.get((shape.provider, shape.model))
         tokens_in, tokens_out = _tokens(n_calls, past, shape.params.get("max_tokens"))
@@ -61,7 +60,7 @@ def judge_estimates(
         yield Estimate(
             model=f"{definition.scorer.model.display} (judge `{definition.name}`)",
             n_trials=n_trials,
-            n_hits=n_answered,
+            n_hits=known.n_stored,
             n_requests=n_calls,
             input_tokens=tokens_in,
             output_tokens=tokens_out,
@@ -86,21 +85,18 @@ def _judged_trials(plan: Plan, scorer: Judge) -> int:
 
 def _known(
     root: Path, plan: Plan, run_id: str | None, judges: Sequence[Definition]
-) -> tuple[dict[str, tuple[int, int]], dict[tuple[str, str], Past]]:
-    """Give (answers stored, calls still open) by scorer, and what judges have used by (provider, model)."""
+) -> tuple[dict[str, CallCounts], dict[tuple[str, str], Past]]:
+    """Give the calls about stored answers by scorer, and what judges have used by (provider, model)."""
     import pyarrow as pa
 
     if not (root / FORMAT_FILE).exists():
         return {}, {}
-    counts: dict[str, tuple[int, int]] = {}
+    counts: dict[str, CallCounts] = {}
     shapes = [definition.judge.shape for definition in judges if definition.judge is not None]
     with Warehouse(root) as warehouse:
         if run_id is not None:
             for definition in judges:
-                sizes: list[int] = []
-                parts = _counted(dockets(warehouse, plan.spec, run_id, definition), sizes)
-                n_open = sum(ballot.n_open for ballot in open_ballots(parts))
-                counts[definition.name] = (sum(sizes), n_open)
+                counts[definition.name] = call_counts(dockets(warehouse, plan.spec, run_id, definition))
         con = warehouse.connection("base")
         asked = {"provider": [s.provider for s in shapes], "model": [s.model for s in shapes]}
         con.register("asked_model", pa.table(asked))
@@ -108,12 +104,6 @@ def _known(
         rows = sql.run_file(con, "generation/token_history", params).fetchall()
         con.unregister("asked_model")
     return counts, {(row[0], row[1]): Past(*row[2:7]) for row in rows}
-
-
-def _counted(parts: Iterable[Docket], sizes: list[int]) -> Iterator[Docket]:
-    for docket in parts:
-        sizes.append(docket.n_answers)
-        yield docket
 
 
 def _tokens(n_calls: int, past: Past | None, max_tokens: Any) -> tuple[Range, Range]:

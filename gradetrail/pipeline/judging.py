@@ -57,6 +57,8 @@ class JudgeCalls:
     tell: Callable[[str], None] | None = None
     told: set[str] = field(default_factory=set)
     """Warnings that the user has seen."""
+    unpriced: frozenset[str] = frozenset()
+    """Models under test that answered at a cost which is not known."""
     verdicts: list[Verdict] = field(default_factory=list)
     """How it went, for each run and scorer whose judge was asked."""
     _shared: Shared | None = None
@@ -80,6 +82,7 @@ class JudgeCalls:
             asked = {(model.provider, model.name) for spec in alone for model in spec.models}
             budget = make_budget(root, self.specs, asked)
             budget.spent_usd = self.spent_usd
+            budget.unpriced |= self.unpriced
             self._shared = Shared(make_gate(alone), budget)
         return self._shared
 
@@ -106,6 +109,34 @@ def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
 def _with_judge(spec: Spec, model: Model) -> Spec:
     """Give the spec of a generation that asks a judge alone."""
     return judge_spec(spec).model_copy(update={"models": (model,)})
+
+
+@dataclass(frozen=True, slots=True)
+class CallCounts:
+    """Calls of one judge about one run; equal questions count once."""
+
+    n_answers: int
+    """Answers that it grades."""
+    n_stored: int
+    """Calls that stored replies serve."""
+    n_open: int
+    """Calls still to be made, if every reply to come can be read."""
+
+
+def call_counts(parts: Iterable[Docket]) -> CallCounts:
+    """Count the calls of a judge."""
+    seen: set[str] = set()
+    n_answers = n_stored = n_open = 0
+    for docket in parts:
+        n_answers += docket.n_judged
+        for ballot in docket.ballots(is_grading=False):
+            _, key = next(ballot.calls())
+            if key in seen:
+                continue
+            seen.add(key)
+            n_stored += len(ballot.replies)
+            n_open += ballot.n_open if ballot.next() is not None else 0
+    return CallCounts(n_answers, n_stored, n_open)
 
 
 def open_ballots(parts: Iterable[Docket]) -> Iterator[Ballot]:
@@ -138,13 +169,12 @@ def ask_judges(
     judges = [definition for definition in definitions if definition.judge is not None]
     if not judges or calls.is_stopped:
         return
-    counts: dict[str, int] = {}
     with Warehouse(root) as warehouse:
-        due = ungraded(warehouse, run_id, judges, force=force)
-        for definition in due:
-            ballots = open_ballots(dockets(warehouse, spec, run_id, definition))
-            counts[definition.name] = sum(1 for _ in ballots)
-    due = [definition for definition in due if counts[definition.name]]
+        due = [
+            definition
+            for definition in ungraded(warehouse, run_id, judges, force=force)
+            if call_counts(dockets(warehouse, spec, run_id, definition)).n_open
+        ]
     if not due:
         return
     check_judges(spec, due)
@@ -153,9 +183,8 @@ def ask_judges(
         calls.warn(judge_warnings(spec, definition))
     with Store(root).writer(run_id) as writer:
         for definition in due:
-            verdict = _ask(root, spec, writer, definition, counts[definition.name], shared, calls)
+            verdict = _ask(root, spec, writer, definition, shared, calls)
             calls.verdicts.append(verdict)
-            calls.spent_usd = shared.budget.spent_usd
             if verdict.status != "complete":
                 break
 
@@ -180,21 +209,21 @@ def _ask(
     spec: Spec,
     writer: RunWriter,
     definition: Definition,
-    n_ballots: int,
     shared: Shared,
     calls: JudgeCalls,
 ) -> Verdict:
     """Ask one judge about one run; replies that another judge of the run got just now are seen."""
     model = _model(definition)
     own = _with_judge(spec, model)
-    progress = Progress(n_requests=n_ballots, observe=calls.observe)
     log = RunLog(root, writer.run_id, secrets_of(own))
     writer.flush()
     with Warehouse(root) as warehouse, contextlib.closing(log):
+        counts = call_counts(dockets(warehouse, spec, writer.run_id, definition))
+        progress = Progress(n_hits=counts.n_stored, n_requests=counts.n_open, observe=calls.observe)
         engine = Engine(writer.run_id, own.run, shared, writer, progress, log)
         # a generation that is stopped leaves its parts half read
         with contextlib.closing(dockets(warehouse, spec, writer.run_id, definition)) as parts:
-            ending = drive_work(engine, own, lambda providers: _work(parts, model, providers))
+            ending = drive_work(engine, own, lambda providers: _work(parts, model, providers, progress))
     return _verdict(writer.run_id, definition.name, ending, progress)
 
 
@@ -204,21 +233,26 @@ def _verdict(run_id: str, scorer: str, ending: Ending, progress: Progress) -> Ve
     return Verdict(run_id, scorer, status, None if status == "complete" else ending.reason, progress)
 
 
-def _work(parts: Iterable[Docket], model: Model, providers: Providers) -> Iterator[Work]:
+def _work(parts: Iterable[Docket], model: Model, providers: Providers, progress: Progress) -> Iterator[Work]:
     for ballot in open_ballots(parts):
-        provider = providers.of(model, ballot.bench.setup.shape)
-        yield _conversation(ballot, provider, keep_raw=model.keep_raw, keep_logprobs=bool(model.logprobs))
+        yield _conversation(ballot, providers.of(model, ballot.bench.setup.shape), model, progress)
 
 
-def _conversation(ballot: Ballot, provider: Provider, *, keep_raw: bool, keep_logprobs: bool) -> Work:
+def _conversation(ballot: Ballot, provider: Provider, model: Model, progress: Progress) -> Work:
     """Put a ballot to its judge: vote after vote, each unreadable reply followed by a nudge."""
     asked: list[Ask] = []
     maker = ballot.bench.maker
+    n_expected = ballot.n_open
 
     def turn(answers: Sequence[str]) -> Turn | None:
+        nonlocal n_expected
         if asked and asked[-1] not in ballot.failures:
             ballot.replies[asked[-1]] = Reply(answers[-1], None)
         ask = ballot.next()
+        # a nudge is one call more, and votes that can decide nothing any more are not asked for
+        n_calls = len(asked) + (0 if ask is None else ballot.n_open)
+        progress.n_requests += n_calls - n_expected
+        n_expected = n_calls
         if ask is None:
             return None
         asked.append(ask)
@@ -233,5 +267,6 @@ def _conversation(ballot: Ballot, provider: Provider, *, keep_raw: bool, keep_lo
         ballot.failures[asked[-1]] = str(error)
 
     return Work(
-        provider, [], b"", turn, keep_raw=keep_raw, keep_logprobs=keep_logprobs, forgive=forgive,
+        provider, [], b"", turn, keep_raw=model.keep_raw, keep_logprobs=bool(model.logprobs),
+        forgive=forgive, counts_turns=True,
     )  # fmt: skip

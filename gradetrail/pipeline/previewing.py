@@ -6,13 +6,13 @@ Invariant: grades come out of the same code as `score`, and ranks out of the sam
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradetrail import sql
-from gradetrail.pipeline.generating import checked_definitions
+from gradetrail.pipeline.checking import checked_definitions
 from gradetrail.pipeline.grading import everything, to_score
 from gradetrail.pipeline.recorded import SpecLike, warehouse_root
 from gradetrail.scoring.combination import parts_first
@@ -22,6 +22,8 @@ from gradetrail.scoring.run_grader import RunGrader
 from gradetrail.spec import Spec
 from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.supposed import Supposition, rows_if
+
+ENTRANT = ("scorer", "metric", "model", "prompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class RankChange:
     new_rank: str | None
     old_mean: float | None
     new_mean: float | None
+    is_pending: bool = False
+    """Whether grades of it are pending here, so that where it would stand is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
     flips: list[dict[str, Any]] = []
     n_trials = n_runs = n_unasked = 0
     supposition = Supposition()
+    waiting: set[tuple[str, ...]] = set()
     with Warehouse(root) as opened:
         for spec, run_ids in work:
             definitions = checked_definitions(spec)
@@ -84,11 +89,17 @@ def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
                             continue
                         scores = grader.scores(definition)
                         n_unasked += grader.n_open
-                        flips += grader.flips(definition, scores)
+                        found = grader.flips(definition, scores)
+                        flips += found
+                        waiting |= {
+                            (spec.name, *(flip[name] for name in ENTRANT))
+                            for flip in found
+                            if flip["change"] == "pending"
+                        }
                         supposition.scores[run_id, definition.scorer_id()] = scores
                 finally:
                     grader.close()
-        ranks = _rank_changes(opened, supposition) if supposition.scores else ()
+        ranks = _rank_changes(opened, supposition, waiting) if supposition.scores else ()
     return Preview(n_runs, n_trials, tuple(flips), tuple(ranks), n_unasked)
 
 
@@ -103,7 +114,9 @@ def _changes_nothing(opened: Warehouse, spec: Spec, run_id: str, definition: Def
     return present.get(definition.name) == definition.scorer_id() and is_current(opened, run_id, definition)
 
 
-def _rank_changes(opened: Warehouse, supposition: Supposition) -> Sequence[RankChange]:
+def _rank_changes(
+    opened: Warehouse, supposition: Supposition, waiting: Collection[tuple[str, ...]]
+) -> Sequence[RankChange]:
     text, params = sql.text_of("commands/ranks"), {"tasks": list(supposition.tasks)}
     before = {row[:5]: row[5:] for row in opened.rows(text, params)[1]}
     after = {row[:5]: row[5:] for row in rows_if(opened.live, supposition, text, params)[1]}
@@ -114,7 +127,16 @@ def _rank_changes(opened: Warehouse, supposition: Supposition) -> Sequence[RankC
             task, scorer, metric, model, prompt = key
             changes.append(
                 RankChange(
-                    task, scorer, metric, model, prompt, _rank(*old[:2]), _rank(*new[:2]), old[2], new[2]
+                    task,
+                    scorer,
+                    metric,
+                    model,
+                    prompt,
+                    _rank(*old[:2]),
+                    _rank(*new[:2]),
+                    old[2],
+                    new[2],
+                    is_pending=key in waiting,
                 )
             )
     return changes

@@ -50,6 +50,11 @@ class Docket:
         """How many answers there are to judge."""
         return int(sql.run_file(self.con, "scoring/n_judge_answers").fetchall()[0][0])
 
+    @property
+    def n_judged(self) -> int:
+        """How many of them are not the opponent's own."""
+        return int(sql.run_file(self.con, "scoring/n_judge_answers").fetchall()[0][1])
+
     def ballots(self, *, is_grading: bool) -> Iterator[Ballot]:
         """Yield the ballots as they stand, in the order of the answers.
 

@@ -1,7 +1,7 @@
 -- Grades that would change: the relation `new_score` against the newest stored grades of the same scorer name.
 -- One row per trial x metric whose score, outcome or extraction differs.
 -- NULL old_* means that the trial was not graded before under this name.
--- Source: counting only; `change` is fixed, broken, up, down, outcome or extraction.
+-- Source: counting only; `change` is fixed, broken, up, down, outcome, extraction, or pending where a judge is to be asked.
 with old_score as (
     select
         graded.model,
@@ -35,6 +35,7 @@ select
     old_score.score as old_score,
     new_score.score as new_score,
     case
+        when new_score.outcome = 'pending' and (old_score.outcome is distinct from 'pending') then 'pending'
         when new_score.is_pass and not coalesce(old_score.is_pass, false) then 'fixed'
         when old_score.is_pass and not coalesce(new_score.is_pass, false) then 'broken'
         when new_score.score > old_score.score then 'up'

@@ -60,17 +60,17 @@ def test_a_ceiling_refuses_models_without_a_price_and_names_them() -> None:
 def test_a_ceiling_is_reached_when_it_is_spent() -> None:
     budget = Budget([price("m")], Decimal("0.0001"))
     budget.add(call(input_tokens=10, output_tokens=1))
-    assert budget.reason_to_stop is None
+    assert budget.halt is None
     budget.add(call(input_tokens=20, output_tokens=0))
     assert budget.spent_usd == Decimal("0.000105")
-    assert budget.reason_to_stop == "max_cost_usd of $0.0001 is reached ($0.000105)"
+    assert str(budget.halt) == "max_cost_usd of $0.0001 is reached ($0.000105 spent by this command)"
 
 
 def test_a_ceiling_stops_where_an_answer_has_no_known_cost() -> None:
     budget, open_ended = Budget([price("m")], Decimal(1)), Budget([price("m")], None)
     for one in (budget, open_ended):
         one.add(call(status="error"))
-        assert one.reason_to_stop is None
+        assert one.halt is None
         one.add(call(output_tokens=5))
-    assert "anthropic/m answers without saying how many tokens it used" in str(budget.reason_to_stop)
-    assert open_ended.reason_to_stop is None
+    assert "anthropic/m answers without saying how many tokens it used" in str(budget.halt)
+    assert open_ended.halt is None

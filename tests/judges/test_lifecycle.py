@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from gradetrail import pipeline
 from gradetrail.errors import SpecError
 from tests.cli.command import gradetrail
 from tests.judges.bench import BINARY, Bench, right
-from tests.pipeline.lab import SIX
+from tests.pipeline.lab import SIX, chat
 from tests.servers import Call, Reply
 
 PRICES = """
@@ -65,7 +67,10 @@ def test_a_preview_of_a_changed_rubric_asks_and_writes_nothing(bench: Bench) -> 
     before = {path: path.read_bytes() for path in bench.lab.warehouse.rglob("*") if path.is_file()}
     preview = pipeline.preview(bench.spec(), warehouse=bench.lab.warehouse)
     assert (preview.n_unasked, bench.n_judged) == (6, 6)
-    assert {flip["new_outcome"] for flip in preview.flips} == {"pending"}
+    assert {(flip["new_outcome"], flip["change"]) for flip in preview.flips} == {("pending", "pending")}
+    assert [(moved.old_rank, moved.new_rank, moved.is_pending) for moved in preview.ranks] == [
+        ("1", None, True)
+    ]
     assert {path: path.read_bytes() for path in bench.lab.warehouse.rglob("*") if path.is_file()} == before
 
 
@@ -124,6 +129,51 @@ def test_a_ceiling_covers_judges_and_what_is_left_is_pending(priced: Bench) -> N
     assert priced.lab.row("select status from runs")["status"] == "complete"
     again = priced.lab.run(priced.spec())
     assert (again.status, priced.n_judged) == ("complete", 6)
+
+
+def test_the_ceiling_of_a_judge_says_what_the_whole_command_spent(priced: Bench) -> None:
+    priced.spec(judge=priced.judge(votes=3))
+    done = gradetrail("run", "spec.yaml", "--max-cost", "0.005")
+    assert done.code == 3
+    paid = {row["role"]: row["paid_usd"] for row in priced.lab.rows("select role, paid_usd from costs")}
+    assert paid["judge"] == Decimal("0.002") * priced.n_judged
+    spent = (paid["judge"] + paid["subject"]).normalize()
+    reached = f"max_cost_usd of $0.005 is reached (${spent:f} spent by this command)"
+    assert f"judge `judge`: {reached}" in done.err
+    assert f"{priced.n_judged}/18 requests" in done.err
+    assert f"${priced.n_judged * 0.002:.4f}" in done.err
+    run_id = priced.lab.row("select run_id from runs")["run_id"]
+    again = f"gradetrail run {run_id} --warehouse warehouse --max-cost 0.0"
+    assert f"go on with a higher one: {again}" in done.err
+    replies = priced.n_judged
+    scored = gradetrail("score", "spec.yaml", "--max-cost", "0.001")
+    assert (scored.code, priced.n_judged > replies) == (3, True)
+    assert "go on with a higher one: gradetrail score spec.yaml --max-cost 0." in scored.err
+
+
+def test_an_aborted_run_asks_no_judge(priced: Bench) -> None:
+    def answer(call: Call) -> Reply:
+        is_judge = call.body["model"] == "judge"
+        said = json.dumps({"score": 1, "reason": ""}) if is_judge else "Answer: 4"
+        return Reply(body=chat(said, usage=(100, 20) if is_judge else None))
+
+    priced.lab.api.answer = answer
+    priced.lab.data([{**SIX[0], "id": f"s{n}", "question": f"What is {n}+0?"} for n in range(12)])
+    done = priced.run(run={"max_cost_usd": 1, "concurrency": 2})
+    assert (done.status, priced.n_judged) == ("aborted", 0)
+    assert "m1 answers without saying how many tokens" in str(done.reason)
+    outcomes = priced.lab.rows("select distinct outcome from scores")
+    assert {row["outcome"] for row in outcomes} == {"pending"}
+
+
+def test_answers_of_unknown_cost_keep_judges_from_being_asked_even_where_all_came(priced: Bench) -> None:
+    priced.lab.api.answer = lambda call: Reply(body=chat("Answer: 4", usage=None))
+    done = priced.run(run={"max_cost_usd": 1, "concurrency": 64})
+    assert (done.status, priced.n_judged) == ("aborted", 0)
+    assert priced.lab.row("select status from runs")["status"] == "complete"
+    assert str(done.reason).startswith(
+        "judge `judge`: max_cost_usd of $1.0 cannot hold: openai_compatible/m1"
+    )
 
 
 def test_a_judge_without_a_price_is_refused_under_a_ceiling_before_any_call(
@@ -222,7 +272,11 @@ def test_the_commands_say_what_judges_did_and_exit_by_it(bench: Bench) -> None:
     assert "judge `judge`" not in again.err
     bench.file({**BINARY, "prompt": BINARY["prompt"] + " Be strict."})
     preview = gradetrail("score", "spec.yaml", "--preview", "--format", "json")
-    assert "judges would be asked about 4 answers" in preview.err
+    lines = preview.err.splitlines()
+    assert lines[0].endswith("judges would be asked about 4 answers, which are pending here")
+    assert "judge: 4 pending (4 trials of 1 run)" in preview.err
+    assert "in sums, judge: 1 -> pending" in preview.err
+    assert "broken" not in preview.err
     offline = gradetrail("score", "spec.yaml", "--offline")
     assert (offline.code, bench.n_judged) == (0, 4)
     assert "4 grades are pending; without --offline their judges are asked" in offline.err
@@ -231,6 +285,28 @@ def test_the_commands_say_what_judges_did_and_exit_by_it(bench: Bench) -> None:
     assert failed.code == 3
     assert "4 of 4 grades by `judge` failed" in failed.err
     assert bench.n_judged == 12
+
+
+def test_the_line_about_a_judge_counts_its_calls_and_its_own_dollars(priced: Bench) -> None:
+    priced.lab.data(SIX[:4])
+    priced.replies({"2+2": ["hm"]})
+    priced.spec(priced.judge(votes=3))
+    done = gradetrail("run", "spec.yaml")
+    (line,) = (line for line in done.err.splitlines() if "judge `judge` of" in line)
+    assert priced.n_judged == 13
+    assert "13/13 requests, 0 hits, $0.0260" in line
+    priced.spec(priced.judge(votes=4))
+    done = gradetrail("score", "spec.yaml")
+    (line,) = (line for line in done.err.splitlines() if "judge `judge` of" in line)
+    assert "4/4 requests, 13 hits, $0.0080" in line
+
+
+def test_the_line_about_a_judge_that_costs_nothing_says_no_dollars(priced: Bench) -> None:
+    priced.spec(priced.judge(model="mock/judge"))
+    done = gradetrail("run", "spec.yaml")
+    assert done.code == 0, done.err
+    (subject, line) = (line for line in done.err.splitlines() if "6/6 requests" in line)
+    assert ("$" in subject, "$" in line) == (True, False)
 
 
 def test_a_judge_under_test_is_warned_of_on_stderr(bench: Bench) -> None:

@@ -16,6 +16,25 @@ def planned(bench: Bench, **parts: object) -> int:
     return sum(one.n_requests for one in bench.lab.forecast(spec).estimates if "(judge" in one.model)
 
 
+def shares(bench: Bench, **parts: object) -> tuple[int, int, int]:
+    """Give (trials, hits, requests) of the judge as planned."""
+    (one,) = (
+        one
+        for one in bench.lab.forecast(bench.spec(**parts)).estimates  # type: ignore[arg-type]
+        if "(judge" in one.model
+    )
+    return one.n_trials, one.n_hits, one.n_requests
+
+
+def test_hits_of_a_judge_are_requests_that_stored_replies_serve(bench: Bench) -> None:
+    assert shares(bench) == (6, 0, 6)
+    bench.run()
+    assert shares(bench) == (6, 6, 0)
+    assert shares(bench, judge=bench.judge(votes=3)) == (6, 6, 12)
+    bench.file({**BINARY, "prompt": BINARY["prompt"] + " Be strict."})
+    assert shares(bench) == (6, 0, 6)
+
+
 @pytest.mark.parametrize("votes", [1, 3])
 def test_the_judge_gets_as_many_calls_as_the_plan_says_and_then_none(bench: Bench, votes: int) -> None:
     judge = bench.judge(votes=votes)
@@ -45,7 +64,17 @@ def test_a_preference_is_planned_for_all_but_its_opponent(bench: Bench) -> None:
     assert planned(bench, **parts) == 12
     bench.run(**parts)  # type: ignore[arg-type]
     assert bench.n_judged == 12
-    assert planned(bench, **parts) == 0
+    assert shares(bench, **parts) == (6, 12, 0)
+    bench.lab.data([*SIX, {**SIX[0], "id": "s7", "question": "What is 7+7? [[gold=14]]"}])
+    assert shares(bench, **parts) == (7, 12, 2)
+
+
+def test_a_preference_of_a_model_to_itself_is_no_question(bench: Bench) -> None:
+    bench.file(PAIR)
+    parts = {"judge": bench.judge(against="openai_compatible/m1")}
+    bench.run(**parts)  # type: ignore[arg-type]
+    assert bench.n_judged == 0
+    assert shares(bench, **parts) == (0, 0, 0)
 
 
 def test_the_cost_of_a_judge_is_bounded_by_what_it_has_used(

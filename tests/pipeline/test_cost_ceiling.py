@@ -74,8 +74,9 @@ def test_a_run_stops_at_its_ceiling_keeps_what_it_got_and_says_how_to_go_on(lab:
     stopped = gradetrail("run", "sums.yaml", "--max-cost", "1")
     run_id = lab.row("select run_id from runs")["run_id"]
     assert stopped.code == 3
-    assert "aborted: max_cost_usd of $1.0 is reached ($1." in stopped.err
-    assert f"go on with: gradetrail run {run_id} --max-cost 1 --warehouse" in stopped.err
+    assert f"aborted: max_cost_usd of $1.0 is reached (${till.usd:f} spent by this command)" in stopped.err
+    again = f"gradetrail run {run_id} --warehouse warehouse --max-cost 2\n"
+    assert f"a ceiling counts for each command anew; go on with a higher one: {again}" in stopped.err
     assert "sums: numeric" in stopped.out, "what was answered is graded and shown"
     assert 1 <= till.usd < 1 + CONCURRENCY * MOST_USD
     assert paid(lab) == till.usd
@@ -89,6 +90,28 @@ def test_a_run_stops_at_its_ceiling_keeps_what_it_got_and_says_how_to_go_on(lab:
     assert len(till.asked) == len(set(till.asked)) == 100
     assert paid(lab) == till.usd
     assert lab.row("select status, n_answered from runs") == {"status": "complete", "n_answered": 100}
+
+
+def test_what_was_spent_is_told_with_all_calls_that_were_in_flight(lab: Lab, till: Till) -> None:
+    spec(lab, run={"concurrency": 64})
+    stopped = gradetrail("run", "sums.yaml", "--max-cost", "0.04")
+    assert stopped.code == 3
+    assert len(till.asked) > 1
+    reached = f"max_cost_usd of $0.04 is reached (${till.usd:f} spent by this command)"
+    assert reached in stopped.err
+    assert lab.row("select aborted_reason from runs")["aborted_reason"] == reached
+
+
+def test_prices_in_a_new_folder_are_no_obstacle_to_the_warehouse(
+    lab: Lab, till: Till, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GRADETRAIL_PRICES")
+    lab.warehouse.mkdir()
+    (lab.warehouse / "prices.yaml").write_text(PRICES)
+    spec(lab)
+    done = gradetrail("run", "sums.yaml", "--max-cost", "100")
+    assert done.code == 0, done.err
+    assert paid(lab) == till.usd > 0
 
 
 def test_a_ceiling_that_the_last_answer_reaches_stops_nothing(lab: Lab, till: Till) -> None:
@@ -144,6 +167,9 @@ def test_a_ceiling_stops_where_a_server_does_not_say_what_was_used(lab: Lab, til
         "max_cost_usd of $1.0 cannot hold: openai_compatible/m1 answers without saying how many" in done.err
     )
     assert 1 <= lab.api.n_calls <= CONCURRENCY
+    run_id = lab.row("select run_id from runs")["run_id"]
+    again = f"gradetrail run {run_id} --warehouse warehouse\n"
+    assert f"drop the ceiling (--max-cost, run.max_cost_usd), and go on with: {again}" in done.err
     assert gradetrail("run", "sums.yaml").code == 0, "without a ceiling it goes on"
     assert lab.api.n_calls == 100
 
