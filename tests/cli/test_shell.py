@@ -19,7 +19,7 @@ READY = "\x1b[?2004h"
 """What a prompt begins with, once: it asks the terminal to mark what is pasted."""
 CONTINUED = "->"
 ENDLESS = "select count(*) from range(1000000000000);"
-DEAF = "select list_sum(list_transform(range(30000000), lambda x: x * x));"
+DEAF = "select list_sum(list_transform(range(12000000), lambda x: x * x));"
 """A single call, which does not look whether it should stop."""
 
 
