@@ -59,6 +59,9 @@ class GradetrailError(Exception):
 class SpecError(GradetrailError):
     """The spec, or a file that it names, is at fault."""
 
+    draft: object | None = None
+    """The spec under another name, where only its name is at fault, so that its content can be checked."""
+
 
 class DatasetError(GradetrailError):
     """The dataset cannot be read as it stands."""

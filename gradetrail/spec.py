@@ -242,12 +242,26 @@ def spec_from(value: Mapping[str, Any], *, base: Path = Path(), source: Source |
         spec = Spec.model_validate(raw, context={"is_expanded": True})
     except ValidationError as error:
         faults.extend(faults_of(error, Spec))
-        raise SpecError(*_placed(faults, source)) from None
+        raise _error_of(faults, value, base, source) from None
     spec._base, spec._source = base, source
     faults.extend(_cross_checks(spec))
     if faults:
         raise SpecError(*_placed(faults, source))
     return spec
+
+
+def _error_of(faults: list[Fault], value: Mapping[str, Any], base: Path, source: Source | None) -> SpecError:
+    """Make the error; where the name alone is at fault, what the content of the spec has is found too."""
+    placed = _placed(faults, source)
+    if any(fault.field != "name" for fault in faults):
+        return SpecError(*placed)
+    try:
+        draft = spec_from({**value, "name": "unnamed"}, base=base, source=source)
+    except SpecError as error:
+        return SpecError(*placed, *error.faults)
+    found = SpecError(*placed)
+    found.draft = draft
+    return found
 
 
 def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:

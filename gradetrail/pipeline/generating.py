@@ -25,6 +25,7 @@ from gradetrail.generation.plan import Narrowing, Plan, make_plan
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.run import Generated
 from gradetrail.generation.run import generate as generate_plan
+from gradetrail.pipeline.checking import definitions_to_run
 from gradetrail.pipeline.judge_forecast import judge_estimates
 from gradetrail.pipeline.judging import check_judges, check_opponents, judge_models
 from gradetrail.pipeline.limits import make_budget, make_gate
@@ -34,13 +35,13 @@ from gradetrail.pipeline.tidying import tidy
 from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.fit import ColumnWatch
-from gradetrail.scoring.grade import Definition, check, columns, definitions
-from gradetrail.scoring.judge_check import judge_faults, judge_warnings
+from gradetrail.scoring.grade import Definition, columns
+from gradetrail.scoring.judge_check import judge_warnings
 from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.label_watch import Asked, LabelWatch
 from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
-from gradetrail.spec import NAME, Spec
+from gradetrail.spec import NAME
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
 
@@ -100,19 +101,9 @@ class Run:
             return warehouse.diff(other.run_id if isinstance(other, Run) else other, self.run_id)
 
 
-def checked_definitions(spec: Spec) -> list[Definition]:
-    """Give the spec's scorers; SpecError with every fault of their options."""
-    found = definitions(spec)
-    faults = [f for d in found for f in check(d, spec.where("scorers", d.name))]
-    faults += [fault for definition in found for fault in judge_faults(spec, definition)]
-    if faults:
-        raise SpecError(*faults)
-    return found
-
-
 def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     """Validate spec, data, templates and scorers, and plan every trial; nothing is written."""
-    scorers = checked_definitions(job.spec)
+    scorers = definitions_to_run(job.spec, invocation.narrowing.models)
 
     watches = [TargetWatch(definition) for definition in scorers]
     prompts = [definition.judge_prompt() if definition.judge else None for definition in scorers]

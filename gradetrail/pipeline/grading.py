@@ -14,7 +14,8 @@ from pathlib import Path
 
 from gradetrail import sql
 from gradetrail.errors import Fault, SelectionError
-from gradetrail.pipeline.generating import Invocation, Run, checked_definitions, generate_many
+from gradetrail.pipeline.checking import checked_definitions
+from gradetrail.pipeline.generating import Invocation, Run, generate_many
 from gradetrail.pipeline.judging import JudgeCalls, ask_judges
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
 from gradetrail.pipeline.tidying import tidy

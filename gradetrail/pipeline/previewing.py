@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gradetrail import sql
-from gradetrail.pipeline.generating import checked_definitions
+from gradetrail.pipeline.checking import checked_definitions
 from gradetrail.pipeline.grading import everything, to_score
 from gradetrail.pipeline.recorded import SpecLike, warehouse_root
 from gradetrail.scoring.combination import parts_first

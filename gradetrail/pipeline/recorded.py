@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from typing import Any
 from gradetrail import sql
 from gradetrail.dataset import Selection, parse_row
 from gradetrail.errors import Fault, SelectionError, SpecError
+from gradetrail.pipeline.checking import with_draft
 from gradetrail.spec import Spec, load_spec, spec_from
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
@@ -38,12 +39,21 @@ def as_spec(spec: SpecLike, *, has_frame: bool = False) -> Spec:
     if isinstance(spec, Spec):
         return spec
     if isinstance(spec, Mapping):
-        return spec_from({"dataset": {}, **spec} if has_frame else spec)
+        mapping = {"dataset": {}, **spec} if has_frame else spec
+        return _whole(lambda: spec_from(mapping))
     path: object = spec
     if not isinstance(path, str | os.PathLike):
         fix = "give a path, a mapping as YAML would give it, or a Spec"
         raise SpecError(Fault(f"a {type(path).__name__} is no spec", fix=fix))
-    return load_spec(path)
+    return _whole(lambda: load_spec(path))
+
+
+def _whole(load: Callable[[], Spec]) -> Spec:
+    """Load a spec; SpecError with what is wrong with its content too, where only its name is wrong."""
+    try:
+        return load()
+    except SpecError as error:
+        raise with_draft(error) from None
 
 
 def is_run_name(name: object) -> bool:
@@ -70,7 +80,7 @@ def job_of(root: Path, name: str, knobs: Mapping[str, Any] = MappingProxyType({}
     `knobs` are fields of the spec's `run` block that win over what it says.
     """
     if not is_run_name(name):
-        return Job(turned(load_spec(name), knobs))
+        return Job(turned(as_spec(name), knobs))
     if not (root / FORMAT_FILE).exists():
         fix = f"a spec is a file; a run needs its warehouse, and {root} is none: --warehouse DIR"
         raise SelectionError(Fault(f"`{name}` is neither a spec file nor a run", fix=fix))

@@ -29,6 +29,11 @@ ROWS_AT_ONCE = 10_000
 PATIENCE_S = 0.7
 """How long a query that was stopped may take to end; one that is inside a single call may not look."""
 
+FILE_REFUSED = "Permission Error: Cannot access "
+"""How DuckDB refuses a file or folder that queries may not read."""
+ALLOW_FILES = (
+    "name the file or its folder: `--allow-files PATH`; in Python `Warehouse(..., own_files=[PATH])`"
+)
 UNKNOWN_TABLE = re.compile(
     r"(?P<refusal>Catalog Error: Table with name (?P<name>\S+) does not exist!)(?:\nDid you mean .*)?"
 )
@@ -114,6 +119,8 @@ def refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryErro
     if isinstance(error, QueryError):
         return error
     message = str(error).strip()
+    if message.startswith(FILE_REFUSED):
+        return QueryError(Fault(message, "query", fix=ALLOW_FILES))
     unknown = UNKNOWN_TABLE.match(message)
     if unknown is None:
         return QueryError(Fault(message, "query"))

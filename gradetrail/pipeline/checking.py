@@ -1,0 +1,61 @@
+"""What can be wrong with a spec beyond its form: scorers, judges, and the files of models.
+
+Invariant: no call is made and nothing is written. A fault of one stage hides none of another that can be
+found without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradetrail.errors import Fault, SpecError
+from gradetrail.providers.check import check_model
+from gradetrail.scoring.grade import Definition, check, definitions
+from gradetrail.scoring.judge_check import judge_faults
+from gradetrail.spec import Spec
+
+LOCAL = ("python", "replay", "mock")
+"""Providers that need no key: what is wrong with them is wrong whether they are asked or not."""
+
+
+def checked_definitions(spec: Spec) -> list[Definition]:
+    """Give the spec's scorers; SpecError with every fault of their options."""
+    found = definitions(spec)
+    faults = _definition_faults(spec, found)
+    if faults:
+        raise SpecError(*faults)
+    return found
+
+
+def definitions_to_run(spec: Spec, models: Sequence[str] = ()) -> list[Definition]:
+    """Give the spec's scorers; where one is at fault, SpecError also has the faults of the models' files.
+
+    `models` are those that are asked for; none means all.
+    """
+    try:
+        return checked_definitions(spec)
+    except SpecError as error:
+        raise SpecError(*error.faults, *_model_faults(spec, models)) from None
+
+
+def with_draft(error: SpecError) -> SpecError:
+    """Add to the faults of a spec that has only a bad name what else is wrong with it."""
+    if not isinstance(error.draft, Spec):
+        return error
+    spec = error.draft
+    faults = [*_definition_faults(spec, definitions(spec)), *_model_faults(spec)]
+    return SpecError(*error.faults, *faults)
+
+
+def _definition_faults(spec: Spec, found: Sequence[Definition]) -> list[Fault]:
+    faults = [fault for each in found for fault in check(each, spec.where("scorers", each.name))]
+    return faults + [fault for each in found for fault in judge_faults(spec, each)]
+
+
+def _model_faults(spec: Spec, models: Sequence[str] = ()) -> list[Fault]:
+    return [
+        fault
+        for number, model in enumerate(spec.models)
+        if model.provider in LOCAL and (not models or model.display in models)
+        for fault in check_model(spec, model, f"models.{number}")
+    ]

@@ -1,0 +1,94 @@
+"""What is wrong at several stages is told in one report."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import gradetrail as gt
+from gradetrail.errors import Fault
+from gradetrail.warehouse import Warehouse
+from tests.cli.command import gradetrail, tree
+from tests.pipeline.lab import Lab
+
+SPEC = """\
+name: {name}
+dataset: data.jsonl
+prompt: "{{{{ question }}}}"
+target: "{{{{ target }}}}"
+model: {{model: python/mine, path: mine.py, class: Mine}}
+scorers:
+  words: bleu
+  own:
+    type: sql
+    sql: "{sql}"
+"""
+
+
+@pytest.fixture
+def faulty(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A lab without sacrebleu, whose python model has no model_id."""
+    monkeypatch.setattr(
+        "gradetrail.scoring.definition_check.find_spec",
+        lambda name: None if name == "sacrebleu" else find_spec(name),
+    )
+    (lab.folder / "mine.py").write_text("class Mine:\n    def generate(self, messages, sample): return 'x'\n")
+    return lab
+
+
+def written(lab: Lab, name: str, sql: str = "true") -> Path:
+    path = lab.folder / "faulty.yaml"
+    path.write_text(SPEC.format(name=name, sql=sql), encoding="utf-8")
+    return path
+
+
+def faults_of(path: Path, warehouse: Path) -> list[Fault]:
+    with pytest.raises(gt.GradetrailError) as caught:
+        gt.run(str(path), warehouse=warehouse)
+    return list(caught.value.faults)
+
+
+def test_a_bad_name_a_missing_extra_and_a_class_without_model_id_come_together(faulty: Lab) -> None:
+    path = written(faulty, "sümme")
+    messages = [fault.message for fault in faults_of(path, faulty.warehouse)]
+    assert len(messages) == 3
+    assert "`sümme` is not a name: ASCII letters" in messages[0]
+    assert messages[1:] == ["`bleu` needs the package sacrebleu", "`Mine` has no `model_id`"]
+    for command in ("plan", "run"):
+        done = gradetrail(command, path)
+        assert (done.code, [message in done.err for message in messages]) == (2, [True] * 3)
+    assert not faulty.warehouse.exists()
+
+
+def test_a_missing_extra_does_not_hide_a_class_without_model_id(faulty: Lab) -> None:
+    messages = [fault.message for fault in faults_of(written(faulty, "sums"), faulty.warehouse)]
+    assert messages == ["`bleu` needs the package sacrebleu", "`Mine` has no `model_id`"]
+
+
+def test_a_bad_name_does_not_hide_what_the_rest_of_the_form_has(lab: Lab) -> None:
+    path = lab.folder / "faulty.yaml"
+    path.write_text("name: a b\ndataset: data.jsonl\nprompt: x\ntarget: y\nscorer: exact\nmodel: nobody/m\n")
+    assert [fault.field for fault in faults_of(path, lab.warehouse)] == ["name", "models.0.model"]
+
+
+def test_a_column_that_is_not_there_is_told_at_the_line_of_its_scorer(lab: Lab) -> None:
+    (lab.folder / "mine.py").write_text(
+        "class Mine:\n    model_id = 'm'\n    def generate(self, messages, sample): return 'x'\n"
+    )
+    (fault,) = faults_of(written(lab, "sums", "txt = target"), lab.warehouse)
+    assert (Path(fault.where).name, fault.field) == ("faulty.yaml:8", "scorers.own.sql")
+
+
+def test_a_file_that_a_query_may_not_read_is_told_with_the_flag(lab: Lab) -> None:
+    lab.run()
+    before = tree(lab.warehouse)
+    (lab.folder / "own.csv").write_text("a,b\n1,2\n")
+    query = "select a from read_csv('own.csv')"
+    done = gradetrail("sql", query)
+    assert (done.code, "fix: name the file or its folder: `--allow-files PATH`" in done.err) == (2, True)
+    assert gradetrail("sql", query, "--allow-files", "own.csv").code == 0
+    with Warehouse(lab.warehouse) as warehouse, pytest.raises(gt.GradetrailError, match="own_files="):
+        warehouse.sql(query)
+    assert tree(lab.warehouse) == before
