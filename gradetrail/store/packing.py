@@ -43,7 +43,7 @@ from gradetrail.store.packs import (
     record_name,
 )
 from gradetrail.store.schema import FACT_ROW_GROUP, ROW_GROUP
-from gradetrail.store.segments import content_fault, footer_fault, row_groups, writing
+from gradetrail.store.segments import content_fault, ends_fault, row_groups, writing
 from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ PACK_ROWS = 1_000_000
 """A pack is closed at the end of the run with which it has so many rows."""
 MOST_MASKED = 64
 """Runs that are masked in a pack, beyond which it is written again."""
+SAMPLED = 32
+"""Files whose rows are counted, to estimate those of all."""
 MERGED_AT_ONCE = 8
 """Packs that are written again in one packing: each has a row group in memory."""
 
@@ -157,6 +159,11 @@ def is_packed(record: Record, table: str, file: str) -> bool:
     return part is not None and record.has_part(table, part)
 
 
+def ends_only(storage: LocalStorage, _: str, name: str) -> Fault | None:
+    """Look at both ends of a file; what is wrong inside comes out when it is read."""
+    return ends_fault(storage, name)
+
+
 def pack(storage: LocalStorage, written_by: str) -> Packed | None:
     """Pack all that is finished; None if another packer was faster. The caller holds PACK_LOCK."""
     import pyarrow as pa
@@ -193,7 +200,7 @@ def choose(
     storage: LocalStorage,
     record: Record,
     *,
-    fault: FaultFinder = footer_fault,
+    fault: FaultFinder = ends_only,
     held: frozenset[str] = frozenset(),
 ) -> Chosen:
     """Find what is finished and not packed: no run that is being written, nothing damaged, all of a run.
@@ -285,7 +292,7 @@ def merged(
     chosen: Chosen,
     gone: Gone | None = None,
     *,
-    fault: FaultFinder = footer_fault,
+    fault: FaultFinder = ends_only,
 ) -> Record:
     """Write packs of what was chosen together with small ones there are; give the record that names them.
 
@@ -354,9 +361,10 @@ def _to_merge(
 
     wanted = [pack for pack in packs if any(pack.first <= key <= pack.last for key in gone)]
     if fresh:
-        n_rows = sum(
-            pq.read_metadata(storage.path(name)).num_rows for names in fresh.values() for name in names
-        )
+        names = [name for names in fresh.values() for name in names]
+        some = names[:: -(-len(names) // SAMPLED)]
+        counted = sum(pq.read_metadata(storage.path(name)).num_rows for name in some)
+        n_rows = counted * len(names) // len(some)
         for pack in sorted(packs, key=lambda pack: pack.n_rows):
             if len(wanted) >= MERGED_AT_ONCE or pack in wanted:
                 continue
@@ -371,7 +379,14 @@ def _of_files(
 ) -> Iterator[Chunk]:
     for held in sorted(files):
         for name in files[held]:
-            yield Chunk(held, rank, row_groups(storage.path(name), table, verified=True))
+            yield Chunk(held, rank, _of_file(storage, table, name, held))
+
+
+def _of_file(storage: LocalStorage, table: str, name: str, held: Held) -> Iterator[pa.Table]:
+    for rows in row_groups(storage.path(name), table, verified=True):
+        if rows.num_rows and rows.column(KEYED[table])[0].as_py() != held[0]:
+            raise StoreError(Fault(f"holds something else than {held[0]}", name))
+        yield rows
 
 
 def _of_pack(storage: LocalStorage, pack: PackFile, rank: int) -> Iterator[Chunk]:

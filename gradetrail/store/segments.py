@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAGIC = b"PAR1"
+THREADED_ROWS = 10_000
+"""Rows of a row group from which it is read by several threads."""
 DAMAGE_FIX = "`gradetrail check --repair` sets it aside; what it held is then asked or graded again"
 MESSAGES_DICTIONARY_BYTES = 64_000_000
 """Prompts repeat over epochs and models; with the usual 1 MB the dictionary is given up early."""
@@ -251,7 +253,9 @@ def row_groups(
         for number in range(file.num_row_groups):
             if between is not None and _is_apart(known.row_group(number), between):
                 continue
-            group = file.read_row_group(number, columns=names)
+            # to hand a few rows out to threads takes longer than to read them
+            is_large = known.row_group(number).num_rows > THREADED_ROWS
+            group = file.read_row_group(number, columns=names, use_threads=is_large)
             arrays = []
             for column, name in fields:
                 kind = arrow_schema(table).field(column.name).type
