@@ -40,7 +40,7 @@ class Options:
     refresh: bool = False
     """Ask everything again; stored answers stay."""
     max_age: timedelta | None = None
-    """Oldest stored answer that counts."""
+    """Oldest stored answer that counts; a run that began earlier is not gone on with, unless it is named."""
     tags: tuple[str, ...] = ()
     run_id: str | None = None
     """Run to go on with; ResumeError if the plan does not fit it. None: the newest that fits."""
@@ -103,7 +103,7 @@ def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outs
     moment = Store(root, create=False).moment()
     with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse:
         con = warehouse.connection("trials", "responses", "calls", "samples")
-        newest = None if options.new or options.refresh else _run_of(warehouse, plan, options)
+        newest = None if options.new or options.refresh else _run_of(warehouse, plan, options, now)
         found = _compare(con, plan, newest, options, now)
         if newest is None and not (options.new or options.refresh):
             last = _newest(_runs_of(warehouse, plan))
@@ -112,13 +112,16 @@ def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outs
     return replace(found, moment=moment)
 
 
-def _run_of(warehouse: Warehouse, plan: Plan, options: Options) -> dict[str, Any] | None:
+def _run_of(warehouse: Warehouse, plan: Plan, options: Options, now: datetime) -> dict[str, Any] | None:
     """Find the run to go on with: the one that was named, else the newest of this plan."""
     if options.run_id is not None:
         manifest = next(m for m in warehouse.manifests() if m["run_id"] == options.run_id)
         _refuse_other_plan(manifest, plan)
         return manifest
-    return _newest(m for m in _runs_of(warehouse, plan) if m["plan_id"] == plan.plan_id)
+    found = _newest(m for m in _runs_of(warehouse, plan) if m["plan_id"] == plan.plan_id)
+    if found is None or options.max_age is None:
+        return found
+    return found if datetime.fromisoformat(found["started_at"]) >= now - options.max_age else None
 
 
 def _runs_of(warehouse: Warehouse, plan: Plan) -> list[dict[str, Any]]:
@@ -151,7 +154,7 @@ def _compare(
     options: Options,
     now: datetime,
 ) -> Outstanding:
-    not_before = now if options.refresh else now - options.max_age if options.max_age else None
+    not_before = now if options.refresh else now - options.max_age if options.max_age is not None else None
     if manifest is not None and manifest.get("refresh"):
         not_before = datetime.fromisoformat(manifest["started_at"])
     differences: tuple[str, ...] = ()

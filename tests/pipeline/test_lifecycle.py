@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,17 @@ def test_refresh_asks_again_and_the_old_board_can_be_computed_again(lab: Lab) ->
     third = lab.run(new=True)
     assert lab.api.n_calls == 12
     assert lab.rows("select mean from run_scores where run_id = $r", r=third.run_id) == [{"mean": 0.0}]
+
+
+@pytest.mark.parametrize(("age", "n_asked"), [(timedelta(0), 6), (timedelta(days=1), 0)])
+def test_answers_older_than_the_age_that_is_given_are_asked_for_again(
+    lab: Lab, age: timedelta, n_asked: int
+) -> None:
+    first = lab.run()
+    assert lab.calls(lambda: lab.run(max_age=age)) == n_asked
+    # a run that is named is gone on with, whatever its age
+    again = lab.run(run_id=first.run_id, max_age=age)
+    assert (again.run_id, lab.api.n_calls) == (first.run_id, 6 + n_asked)
 
 
 def test_a_refresh_that_was_cut_short_goes_on_with_answers_of_its_own_alone(lab: Lab) -> None:
