@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,14 @@ class Job:
         for file, lines in (("data.jsonl", rows), ("answers.jsonl", answers)):
             (checkout / file).write_text("".join(json.dumps(line) + "\n" for line in lines))
         spec = {
-            "name": "sums", "dataset": "data.jsonl", "prompt": prompt, "target": "{{ target }}",
+            "name": "gsm8k", "dataset": "data.jsonl", "prompt": prompt, "target": "{{ target }}",
             "scorer": "exact", "model": {"model": f"replay/{model}", "as": "bot", "answers": "answers.jsonl"},
         }  # fmt: skip
         (checkout / "spec.yaml").write_text(json.dumps(spec))
+        return self.again(event, checkout, checkout.name)
+
+    def again(self, event: str, checkout: Path, commit: str) -> subprocess.CompletedProcess[str]:
+        """Run them in a checkout that is there, with its warehouse if it has one."""
         kept = self.server.folder / "main.bundle"
         if self.system == "GitHub Actions" and kept.exists():
             (checkout / "main.bundle").write_bytes(kept.read_bytes())
@@ -119,6 +124,8 @@ class Job:
             "CI_API_V4_URL": self.server.url,
             "CI_PROJECT_ID": "7",
             "CI_JOB_TOKEN": "token",
+            "GITHUB_SHA": sha256(commit.encode()).hexdigest()[:40],
+            "CI_COMMIT_SHA": sha256(commit.encode()).hexdigest()[:40],
             "CI_DEFAULT_BRANCH": "main",
         }
         if event == "push":
@@ -181,3 +188,20 @@ def test_a_run_on_main_takes_the_place_of_the_one_before(server: Server, tmp_pat
     assert again.returncode == 0, again.stderr
     assert (server.folder / "main.bundle").read_bytes() != before
     assert job.run("pull_request", tmp_path / "pr", model="same").returncode == 0
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_prompt_that_goes_back_is_judged_by_its_own_run(
+    system: str, server: Server, tmp_path: Path
+) -> None:
+    """The run of the older prompt is begun before the one that main had in between."""
+    job = Job(system, server)
+    assert job.run("push", tmp_path / "one").returncode == 0
+    other = job.run("push", tmp_path / "two", prompt="{{ question }} Think.")
+    assert other.returncode == 0, other.stderr
+    (tmp_path / "two" / "spec.yaml").write_bytes((tmp_path / "one" / "spec.yaml").read_bytes())
+    back = job.again("push", tmp_path / "two", "third")
+    assert back.returncode == 0, back.stderr
+    assert "note: gsm8k@latest is" in back.stderr
+    untouched = job.run("pull_request", tmp_path / "pr")
+    assert untouched.returncode == 0, untouched.stderr
