@@ -426,7 +426,7 @@ READING = [
     (("init", "qaa"), ("did you mean `qa`?",)),
     (("init", "qa", "--folder", "data.jsonl"), ("data.jsonl: cannot write there",)),
     (("demo", "gsm"), ("gsm8k", "ten_tasks")),
-    (("rum",), ("Did you mean 'run'?",)),
+    (("runn",), ("Did you mean 'run'?",)),
     (("show", "--format", "xml"), ("table", "parquet")),
 ]
 
