@@ -69,7 +69,7 @@ def call_function(definition: Definition, rows: pa.Table) -> Sequence[Said]:
         given = _function(scorer, source)(frame)
     except SpecError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return [Said(fault=_told(error, scorer))] * rows.num_rows
     return _read(given, scorer, rows.num_rows)
 
@@ -101,7 +101,10 @@ def _read(given: Any, scorer: Python, n_rows: int) -> Sequence[Said]:
 
     where = f"{scorer.path}: {scorer.function}"
     if isinstance(given, list | tuple):
-        given = pl.Series("score", given, strict=False)
+        listed = given
+        given = pl.Series("score", listed, strict=False)
+        if given.null_count() > sum(item is None for item in listed):
+            raise SpecError(Fault("gave a list in which something is no number that fits", where, fix=FIX))
     if isinstance(given, pl.Series):
         given = given.to_frame("score")
     if not isinstance(given, pl.DataFrame):

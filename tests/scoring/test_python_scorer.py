@@ -85,6 +85,11 @@ def test_what_it_raises_is_on_every_row_with_the_line(tmp_path: Path) -> None:
     assert told.endswith("(grade.py:2)")
 
 
+def test_a_function_that_ends_the_program_is_a_fault_of_every_row(tmp_path: Path) -> None:
+    rows = found(tmp_path, "import sys\n\ndef grade(frame):\n    sys.exit(3)\n")
+    assert [row[0] for row in rows] == ["scorer_error"] * 3
+
+
 def test_a_score_outside_its_scale_is_an_error_of_its_row(tmp_path: Path) -> None:
     rows = found(tmp_path, "def grade(frame):\n    return [0.5, 7, float('nan')]\n")
     assert rows[0][:2] == ("scored", 0.5)
@@ -102,6 +107,7 @@ def test_a_scale_and_a_direction_of_its_own(tmp_path: Path) -> None:
     ("source", "message"),
     [
         ("def grade(frame):\n    return [1]\n", r"grade\.py: grade: gave 1 rows for 3 answers"),
+        ("def grade(frame):\n    return [1, 10**400, 1]\n", "gave a list in which something is no number"),
         ("def grade(frame):\n    return 1\n", r"grade\.py: grade: gave a int"),
         (
             "def grade(frame):\n    return frame['text']\n",
