@@ -22,7 +22,8 @@ class Block(BaseModel):
 
 def _checked_name(value: Any) -> Any:
     if isinstance(value, str) and not NAME.match(value):
-        raise ValueError(f"`{value}` is not a name: ASCII letters, digits, `_`, `.`, `-`, no `..`, at most 100")
+        rule = "ASCII letters, digits, `_`, `.`, `-`, no `..`, at most 100"
+        raise ValueError(f"`{value}` is not a name: {rule}")
     return value
 
 
