@@ -106,15 +106,23 @@ def _table(what: str, warehouse: Path | None, form: Format, output: Path | None)
 
 def import_(
     files: Annotated[
-        list[Path], typer.Argument(help="Bundles that `export --bundle` wrote.", metavar="FILE...")
+        list[Path],
+        typer.Argument(
+            help="Bundles that `export --bundle` wrote, or other warehouses.", metavar="FILE|DIR..."
+        ),
     ],
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Bring runs from bundles into the warehouse; a run that is there already stays as it is."""
+    """Bring runs of bundles or other warehouses into this one; a run that is there stays as it is."""
     from gradetrail.cli.query import warehouse_folder
-    from gradetrail.warehouse.importing import import_bundle
+    from gradetrail.warehouse.importing import import_bundle, import_warehouse
 
+    root = warehouse_folder(warehouse)
     for file in files:
-        done = import_bundle(warehouse_folder(warehouse), file)
-        word = f"{done.n_answers:,} answers that were not stored" if done.is_new else "was there already"
-        say(f"{done.run_id}: {done.n_trials:,} trials, {word}")
+        n_new = 0
+        for done in import_warehouse(root, file) if file.is_dir() else [import_bundle(root, file)]:
+            word = f"{done.n_answers:,} answers that were not stored" if done.is_new else "was there already"
+            say(f"{done.run_id}: {done.n_trials:,} trials, {word}")
+            n_new += done.is_new
+        if file.is_dir():
+            say(f"{file}: {n_new:,} runs that were not there")

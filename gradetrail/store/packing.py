@@ -259,7 +259,8 @@ def _units(
     for run_id, of_run in parts.items():
         if table == "trials":
             of_run, _ = trial_sources(of_run, (), record.number_of("trials", run_id))
-            if len(of_run) != 1 or not of_run[0].is_fold:
+            # part 0 has all trials too: a run of stored answers alone is never folded
+            if len(of_run) != 1 or not (of_run[0].is_fold or of_run[0].number == 0):
                 continue  # unfinished, or a part has come that is not folded yet
         # a listing may miss a file that was made meanwhile, and have a later one: the second has both
         of_run = sorted(part for part in of_run if part.number <= last.get(run_id, -1))

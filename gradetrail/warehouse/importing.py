@@ -1,4 +1,4 @@
-"""Brings a bundle's run into a warehouse.
+"""Brings runs into a warehouse: from a bundle, or all of another warehouse's.
 
 Invariant: what is there stays as it is, and every answer that comes in was hashed again, so that none
 can pass for the answer to another request. The manifest is written last.
@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import orjson
 
-from gradetrail.errors import Fault, StoreError
+from gradetrail.errors import Fault, StoreError, UnusableError
 from gradetrail.providers.response import Response, ToolCall
 from gradetrail.request import REQUEST_TAG, canonical_json, hash_canonical
 from gradetrail.store import Live, Store
 from gradetrail.store.layout import Part, parse_part
 from gradetrail.store.sealing import next_number
 from gradetrail.store.segments import row_groups
-from gradetrail.warehouse.bundles import PAID, Known, Record, definition_of, opened, unknown_tasks
+from gradetrail.warehouse.bundles import (
+    PAID,
+    Known,
+    Record,
+    definition_of,
+    opened,
+    unknown_tasks,
+    write_bundle,
+)
+from gradetrail.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +80,26 @@ def import_bundle(root: Path, path: Path) -> Brought:
         with store.planning("import"):
             n_answers = _bring(store, live, manifest)
         return Brought(bundle.run_id, task, n_answers is not None, n_trials, n_answers or 0)
+
+
+def import_warehouse(root: Path, other: Path) -> Iterator[Brought]:
+    """Bring every run of another warehouse that is not there yet, the oldest first, as from bundles.
+
+    Doing it again brings what has come since. Raises UnusableError if the other is damaged.
+    """
+    if other.resolve() == root.resolve():
+        raise StoreError(Fault("is this warehouse itself", str(other)))
+    with Warehouse(other) as theirs, tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
+        if theirs.is_partial:
+            raise UnusableError(*theirs.damaged)
+        there = {manifest["run_id"] for manifest in Store(root).manifests()}
+        for manifest in theirs.manifests():
+            run_id = str(manifest["run_id"])
+            if run_id not in there:
+                bundle = Path(scratch) / "run.bundle"
+                write_bundle(theirs, run_id, bundle)
+                yield import_bundle(root, bundle)
+                bundle.unlink()
 
 
 def _bring(store: Store, live: Live, manifest: Record) -> int | None:
