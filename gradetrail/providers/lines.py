@@ -1,12 +1,14 @@
 """Lean HTTP/1.1 to one server: kept connections, one request at a time on each, parsed by llhttp.
 
 Invariant: as for `Connection`, one call is one request within one time limit; it is never repeated and
-never redirected. A connection is used again only after a whole reply that lets it be.
+never redirected. A connection is used again only after a whole reply that lets it be, and never once
+it brought a byte that nobody asked for: such a reply would be taken for the next request's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import ssl
 import zlib
@@ -37,6 +39,10 @@ Address = tuple[int, int, int, str, tuple[Any, ...]]
 """As `socket.getaddrinfo` gives it."""
 
 
+class UnaskedError(ConnectionError):
+    """Bytes came over a kept connection before the request was on its way as a whole."""
+
+
 class Line(asyncio.Protocol):
     """One connection."""
 
@@ -47,18 +53,27 @@ class Line(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
-        self._has_headers = self._is_complete = self._may_stay = False
+        self._has_headers = self._is_complete = self._may_stay = self._was_used = False
+        self._poll = select.poll()
         self.idle_since = 0.0
         self.closed = loop.create_future()
         """Done once the connection is gone."""
 
     @property
     def is_open(self) -> bool:
-        """Whether another request may be sent."""
+        """Whether the connection stands."""
         return self._transport is not None and not self._transport.is_closing()
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether another request may be sent: nothing waits to be read, be it bytes or the end."""
+        return self.is_open and not self._poll.poll(0)
+
     async def ask(self, request: bytes, timeout_s: float) -> Raw:
-        """Send a request and wait for its reply, for no longer than this."""
+        """Send a request and wait for its reply, for no longer than this.
+
+        Raises UnaskedError where the server cannot have seen the whole request, so that it may be sent anew.
+        """
         assert self._transport is not None
         self._parser = httptools.HttpResponseParser(self)
         self._headers, self._body = {}, []
@@ -72,6 +87,7 @@ class Line(asyncio.Protocol):
         finally:
             timer.cancel()
             self._reply = None
+            self._was_used = True
             if not self._is_complete or not self._may_stay:
                 self.abort()
             else:
@@ -92,10 +108,16 @@ class Line(asyncio.Protocol):
         """Keep the transport."""
         # other event loops have transports of their own classes
         self._transport = cast("asyncio.Transport", transport)
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; bytes that nobody asked for end the connection."""
         if self._reply is None or self._reply.done():
+            self.abort()
+            return
+        assert self._transport is not None
+        if self._was_used and self._transport.get_write_buffer_size() > 0:
+            self._fail(UnaskedError("the server sent bytes that nobody asked for"))
             self.abort()
             return
         try:
@@ -116,11 +138,14 @@ class Line(asyncio.Protocol):
 
     # what the parser tells
 
+    def on_message_begin(self) -> None:
+        """End the connection if this is more than the reply that was asked for."""
+        if self._is_complete:
+            self.abort()
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; one that comes twice is joined."""
         if self._is_complete:
-            # more than the reply that was asked for
-            self.abort()
             return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)
@@ -191,12 +216,20 @@ class Lines:
         bytes in the body.
         """
         loop = asyncio.get_running_loop()
+
+        def left_s(began: float) -> float:
+            return max(0.0, timeout_s - (loop.time() - began))
+
         try:
             async with self._room:
                 began = loop.time()
                 line = self._rested(began) or await self._connected(loop, timeout_s)
-                left_s = max(0.0, timeout_s - (loop.time() - began))
-                reply = await line.ask(b"%s%d\r\n\r\n%s" % (head or self._head, len(body), body), left_s)
+                request = b"%s%d\r\n\r\n%s" % (head or self._head, len(body), body)
+                try:
+                    reply = await line.ask(request, left_s(began))
+                except UnaskedError:
+                    line = await self._connected(loop, left_s(began))
+                    reply = await line.ask(request, left_s(began))
                 if line.is_open:
                     self._idle.append(line)
                 return reply
@@ -209,10 +242,9 @@ class Lines:
         """Give the connection that was used last, if it is still open."""
         while self._idle:
             line = self._idle.pop()
-            if line.is_open:
-                if now - line.idle_since < IDLE_S:
-                    return line
-                line.abort()
+            if line.is_quiet and now - line.idle_since < IDLE_S:
+                return line
+            line.abort()
             self._open.discard(line)
         return None
 

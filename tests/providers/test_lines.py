@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import os
 import ssl
 import zlib
 from collections.abc import AsyncIterator
@@ -171,6 +172,56 @@ def test_more_than_was_asked_for_ends_the_connection_and_changes_no_reply() -> N
     first, second = posted(server, 2)
     assert (first[2], second[2]) == (b"{}", b"{}")
     assert first[1] == {"content-length": "2"}
+
+
+def tell(server: Server, unasked: bytes) -> None:
+    """Send bytes over the first connection at once, before any client has a turn to read them."""
+    os.write(server.writers[0].get_extra_info("socket").fileno(), unasked)
+
+
+OTHERS = SMALL.replace(b"{}", b"[]")
+
+
+@pytest.mark.parametrize("unasked", [OTHERS, OTHERS[:1], b"\r\n"])
+def test_a_reply_that_nobody_asked_for_is_not_taken_for_that_of_the_next_request(unasked: bytes) -> None:
+    server = Server()
+
+    async def main() -> list[bytes]:
+        async with opened(server) as lines:
+            first = await lines.post(b"{}", 10)
+            tell(server, unasked)
+            return [first[2], *[(await lines.post(b"{}", 10))[2] for _ in range(3)]]
+
+    assert asyncio.run(main()) == [b"{}"] * 4
+    assert (server.connections, len(server.requests)) == (2, 4)
+
+
+def test_a_reply_that_comes_before_its_request_is_written_is_another_ones() -> None:
+    server = Server()
+
+    async def main() -> list[bytes]:
+        async with opened(server) as lines:
+            first = await lines.post(b"{}", 10)
+            second = asyncio.create_task(lines.post(b" " * 30_000_000, 10))
+            await asyncio.sleep(0)
+            tell(server, OTHERS)
+            return [first[2], (await second)[2], (await lines.post(b"{}", 10))[2]]
+
+    assert asyncio.run(main()) == [b"{}"] * 3
+    assert (server.connections, len(server.requests)) == (2, 3)
+
+
+def test_a_server_may_refuse_the_first_request_of_a_connection_before_it_is_written() -> None:
+    refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
+
+    class Hasty(Server):
+        async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.writers.append(writer)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(refusal)
+
+    ((status, _, _),) = posted(Hasty(), body=b" " * 30_000_000)
+    assert status == 413
 
 
 def test_a_server_that_hangs_is_a_timeout_and_its_connection_is_not_used_again() -> None:
