@@ -22,10 +22,7 @@ SHOWN = 200
 """Characters of an unreadable reply that are kept to explain."""
 WINNERS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 """Worth of the answer that was shown as A."""
-_TAGS = r"(?:think(?:ing)?|reasoning)"
-_CLOSED = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_BEFORE = re.compile(rf"\A.*</{_TAGS}>", re.DOTALL | re.IGNORECASE)
-_OPEN = re.compile(rf"\A.*<{_TAGS}>.*\Z", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)(think|thinking|reasoning)>", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +42,37 @@ class Reading:
 
 
 def final_text(text: str) -> str:
-    """Leave out the reasoning that a model writes into its text, as the SQL macro of this name does."""
+    """Leave out the reasoning that a model writes into its text, as the SQL macro of this name does.
+
+    Linear in the text, whatever tags a judge writes.
+    """
     if ">" not in text:
         return text
-    return _OPEN.sub("", _BEFORE.sub("", _CLOSED.sub("", text)))
+    left = _without_pairs(text)
+    start = 0
+    for tag in _TAG.finditer(left):
+        if tag[1]:
+            start = tag.end()
+    left = left[start:]
+    return "" if _TAG.search(left) else left
+
+
+def _without_pairs(text: str) -> str:
+    tags = list(_TAG.finditer(text))
+    last = {tag[2].lower(): index for index, tag in enumerate(tags) if tag[1]}
+    kept = []
+    start = 0
+    opening: re.Match[str] | None = None
+    for index, tag in enumerate(tags):
+        name = tag[2].lower()
+        if opening is None:
+            if not tag[1] and last.get(name, -1) > index:
+                kept.append(text[start : tag.start()])
+                opening = tag
+        elif tag[1] and name == opening[2].lower():
+            start = tag.end()
+            opening = None
+    return "".join((*kept, text[start:]))
 
 
 def read_reply(file: JudgeFile, text: str, stop_reason: str | None = None) -> Reading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +153,21 @@ TAGGED = st.lists(
 @given(TAGGED)
 @example("<think>a</think>b")
 @example("a</think>b<think>c")
+@example("<thi<think>a</think>nk>b")
+@example("<rea\u017foning>a</rea\u017foning>b")
+@example("<THIN\u212a>a</THIN\u212a>b")
 def test_reasoning_is_set_apart_in_replies_as_it_is_in_answers(text: str) -> None:
     con = sql.connect(threads=1)
     sql.create(con, "macros/final_text")
     (row,) = con.execute("select final_text($text)", {"text": text}).fetchall()
     assert final_text(text) == row[0]
+
+
+@pytest.mark.parametrize("tag", ["<think>", "<thinking></think>", "<reasoning><think>", "</think>"])
+def test_a_reply_full_of_tags_is_read_in_time_linear_in_its_length(tag: str) -> None:
+    started = time.process_time()
+    assert final_text(tag * 100_000) == ""
+    assert time.process_time() - started < 5
 
 
 @given(st.text(max_size=300))
