@@ -69,13 +69,14 @@ def write_run(store: Store, number: int, n_samples: int) -> None:
         }  # fmt: skip
         trials.append({
             **base, "sample_hash": f"{n:064x}", "dataset_id": f"{number % 20:064x}",
-            "input_hash": f"{n:064x}", "request_key": key, "response_run_id": run_id, "status": "answered", "is_hit": False,
-            "stop_reason": "stop", "latency_ms": 10.0, "output_tokens": 20, "ended_at": began,
+            "input_hash": f"{n:064x}", "request_key": key, "response_run_id": run_id, "status": "answered",
+            "is_hit": False, "stop_reason": "stop", "latency_ms": 10.0, "output_tokens": 20, "ended_at": began,
         })  # fmt: skip
         answers.append({
             "run_id": run_id, "response_id": answer, "request_key": key, "provider": "mock", "model": "m",
             "messages": json.dumps([{"role": "user", "content": f"question {n} " * 20}]), "request": "{}",
-            "text": f"answer {number} {n} " * 30, "stop_reason": "stop", "origin": "mock", "created_at": began,
+            "text": f"answer {number} {n} " * 30, "stop_reason": "stop", "origin": "mock",
+            "created_at": began,
         })  # fmt: skip
         calls.append({
             "call_id": key, "run_id": run_id, "request_key": key, "response_id": answer, "provider": "mock",
