@@ -70,7 +70,7 @@ def write_run(store: Store, number: int, n_samples: int) -> None:
         trials.append({
             **base, "sample_hash": f"{n:064x}", "dataset_id": f"{number % 20:064x}",
             "input_hash": f"{n:064x}", "request_key": key, "response_run_id": run_id, "status": "answered",
-            "is_hit": False, "stop_reason": "stop", "latency_ms": 10.0, "output_tokens": 20, "ended_at": began,
+            "is_hit": False, "stop_reason": "stop", "latency_ms": 10.0, "ended_at": began,
         })  # fmt: skip
         answers.append({
             "run_id": run_id, "response_id": answer, "request_key": key, "provider": "mock", "model": "m",

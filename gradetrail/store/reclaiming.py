@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradetrail.store.choosing import is_packed
 from gradetrail.store.layout import LOCK, highest_scores, parse_part, parse_scores, run_lock
-from gradetrail.store.packing import is_packed
 from gradetrail.store.packs import (
     FOLDER,
     KEYED,

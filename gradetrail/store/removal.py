@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.errors import Fault, StoreError
+from gradetrail.store.choosing import Chosen, choose, is_packed
 from gradetrail.store.layout import PARQUET, parse_part, parse_scores
-from gradetrail.store.packing import Chosen, Gone, choose, commit, is_packed, merged
+from gradetrail.store.packing import Gone, commit, merged
 from gradetrail.store.packs import FOLDER, latest, parse_pack, record_numbers
 from gradetrail.store.storage import LocalStorage
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gradetrail.errors import Fault, QueryError, RunLockedError, StoreError, did_you_mean
+from gradetrail.store.choosing import LOOSE_FILES, loose_files
 from gradetrail.store.claim import told
 from gradetrail.store.digests import certified, record_of
 from gradetrail.store.journal import Row
@@ -34,9 +35,10 @@ from gradetrail.store.layout import (
     parse_task,
     plan_lock,
 )
-from gradetrail.store.packing import LOOSE_FILES, Packed, loose_files, pack
+from gradetrail.store.live import Live
+from gradetrail.store.packing import Packed, pack
 from gradetrail.store.packs import PACK_LOCK, Record, latest, table_of
-from gradetrail.store.reading import Live, Look
+from gradetrail.store.reading import Look
 from gradetrail.store.reclaiming import GRACE_S, Reclaimed, reclaim
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import added

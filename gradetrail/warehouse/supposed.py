@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gradetrail.store.reading import Live
+from gradetrail.store.live import Live
 from gradetrail.store.schema import arrow_schema
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.query import Row

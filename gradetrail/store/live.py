@@ -1,0 +1,75 @@
+"""What a look at a warehouse finds: files, rows that are not in files yet, and which rows do not count.
+
+Invariant: of every unit (a run's trials, a run's scores by one scorer) exactly one version counts,
+whether it is in a file of its own, in a pack, or loose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail.errors import Fault
+from gradetrail.store.layout import Part, ScoreFile, parse_scores
+from gradetrail.store.packs import FOLDER, Held, Record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Live:
+    """The warehouse at one moment."""
+
+    files: dict[str, list[str]]
+    """Parquet files of every table of which all rows count, absolute; an empty list if there are none."""
+    loose: dict[str, pa.Table]
+    """Rows that are not in those files, by table; a table without any is absent."""
+    manifests: list[dict[str, Any]]
+    """Sorted by run_id."""
+    scorers: list[dict[str, Any]]
+    """Sorted by scorer_id."""
+    tasks: list[dict[str, Any]]
+    """`{"task", "n", ...definition}`, sorted by both; the highest n of a task is current."""
+    damaged: list[Fault]
+    """Files and lines that had to be left out: a result from this look is partial if there are any."""
+    running: set[str]
+    """Runs that a live process generates into now."""
+    partly: dict[str, dict[str, frozenset[Held]]] = field(default_factory=dict)
+    """By table: packs, absolute, each with the runs (runs by scorer) whose rows in it do not count."""
+    packed: dict[str, frozenset[Held]] = field(default_factory=dict)
+    """By table: what counts in packs."""
+    record: Record = field(default_factory=Record)
+    """What is packed, whether it counts or not."""
+
+    def stems(self, table: str) -> list[str]:
+        """Name what counts of a table, as files are named before they are packed; without suffix."""
+        loose = [Path(file).stem for file in self.files.get(table, ()) if Path(file).parent.name != FOLDER]
+        return loose + [self._stem(table, held) for held in sorted(self.packed.get(table, ()))]
+
+    def _stem(self, table: str, held: Held) -> str:
+        key, scorer12 = held
+        number = self.record.number_of(table, key, scorer12)
+        if table == "scores":
+            return ScoreFile(key, scorer12, number).stem
+        return key if table == "samples" else Part(key, number, is_fold=table == "trials").stem
+
+    def all_files(self) -> list[str]:
+        """List every file that is read."""
+        whole = [file for files in self.files.values() for file in files]
+        return whole + [file for packs in self.partly.values() for file in packs]
+
+    def without_scores(self, replaced: frozenset[Held]) -> Live:
+        """Give the same without the scores of some runs by some scorers."""
+        kept, partly = [], dict(self.partly.get("scores", {}))
+        for file in self.files.get("scores", ()):
+            score = parse_scores(Path(file).name)
+            if score is None:
+                partly[file] = frozenset()
+            elif (score.run_id, score.scorer12) not in replaced:
+                kept.append(file)
+        packed = {**self.packed, "scores": self.packed.get("scores", frozenset()) - replaced}
+        masks = {file: masked | replaced for file, masked in partly.items()}
+        files, partly_by_table = {**self.files, "scores": kept}, {**self.partly, "scores": masks}
+        return replace(self, files=files, partly=partly_by_table, packed=packed)
