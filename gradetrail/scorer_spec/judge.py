@@ -191,8 +191,8 @@ class JudgeFile(Block):
 
     @property
     def rule_version(self) -> int:
-        """Version of what a grade means, in the scorer_id: 2 for preferences, of which no tie passes."""
-        return 2 if self.kind == "preference" else 1
+        """Version of what a grade means, in the scorer_id; one more for preferences: no tie passes."""
+        return 3 if self.kind == "preference" else 2
 
     @property
     def metrics(self) -> tuple[str, ...]:

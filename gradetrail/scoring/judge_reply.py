@@ -6,6 +6,7 @@ a JSON object is taken off, and nothing else is forgiven.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import orjson
 
 from gradetrail.scorer_spec import JudgeFile
 
-FENCE = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+FENCE = re.compile(r"\s*```[ \t]*(?:json[ \t]*)?\r?\n(.*?)```\s*", re.DOTALL | re.IGNORECASE)
 INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff\u00ad]")
 """Characters without a width, which some models put between words."""
 SHOWN = 200
@@ -103,9 +104,12 @@ def _grade(file: JudgeFile, text: str) -> Reading:
 
 def _object(file: JudgeFile, text: str) -> Reading:
     fenced = FENCE.fullmatch(text)
+    source = fenced[1] if fenced else text.strip()
     try:
-        value = orjson.loads(fenced[1] if fenced else text.strip())
-    except orjson.JSONDecodeError:
+        value = orjson.loads(source)
+        if isinstance(value, dict):
+            json.loads(source, object_pairs_hook=_once)
+    except (orjson.JSONDecodeError, RecursionError):
         raise _UnreadableError("not a JSON object") from None
     if not isinstance(value, dict):
         raise _UnreadableError("not a JSON object")
@@ -114,6 +118,15 @@ def _object(file: JudgeFile, text: str) -> Reading:
         raise _UnreadableError("no text in `reason`")
     scores, verdict = _verdict(file, value)
     return Reading(scores, verdict, reason.strip(), _confidence(value.get("confidence")))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object with a key that stands twice, of which parsers silently take the last."""
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise _UnreadableError(f"`{name[:SHOWN]}` stands twice")
+        names.add(name)
 
 
 def _verdict(file: JudgeFile, value: dict[str, Any]) -> tuple[dict[str, float], str]:

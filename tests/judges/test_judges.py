@@ -115,6 +115,15 @@ def test_unreadable_replies_end_as_judge_error_and_leave_the_mean_alone(bench: B
     assert bench.calls(lambda: bench.score(bench.spec())) == 0
 
 
+def test_a_score_that_is_said_twice_is_nudged_and_then_a_judge_error(bench: Bench) -> None:
+    twice = '{"reason": "ok", "score": 0, "score": 1}'
+    bench.replies({"2+2": [twice, {"score": 1, "reason": "yes"}], "3+3": [twice, twice]})
+    done = bench.run()
+    assert done.graded[0].counts == {"scored": 5, "judge_error": 1}
+    assert (bench.n_judged, bench.grade("s2")["raw_score"]) == (8, 1.0)
+    assert bench.grade("s3")["detail"] == f"vote 1: `score` stands twice: {twice}"
+
+
 def test_one_reply_that_was_cut_off_fails_alone(bench: Bench) -> None:
     case = next(c for c in CASES if c["case"] == "H30")
     first, cut, last = case["judge_replies"]

@@ -84,6 +84,32 @@ def test_what_does_not_follow_the_protocol_is_no_grade(text: str) -> None:
     assert reading.fault
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 0, "score": 1, "reason": "ok"}',
+        '{"score": 1, "reason": "ok", "score": 1}',
+        '{"score": 0, "\\u0073core": 1, "reason": "ok"}',
+        '```json\n{"reason": "no", "score": 1, "reason": "ok"}\n```',
+        '{"score": 1, "reason": "ok", "more": {"a": 1, "a": 2}}',
+    ],
+)
+def test_a_reply_that_says_a_key_twice_is_no_grade(text: str) -> None:
+    reading = read_reply(judge_file(), text)
+    assert reading.scores == {}
+    assert "stands twice" in str(reading.fault)
+
+
+def test_a_rubric_that_grades_a_criterion_twice_is_no_grade() -> None:
+    reading = read_reply(RUBRIC, '{"scores": {"truth": 1, "truth": 3, "tone": 1}, "reason": "ok"}')
+    assert (reading.scores, str(reading.fault)[:20]) == ({}, "`truth` stands twice")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 1010 + "1" + "}" * 1010])
+def test_a_reply_nested_without_end_is_no_grade(text: str) -> None:
+    assert read_reply(judge_file(), text).scores == {}
+
+
 def test_a_fault_shows_the_beginning_of_the_reply_and_whether_it_was_cut_off() -> None:
     reading = read_reply(judge_file(), "x" * 500, "length")
     assert reading.fault == f"cut off, not a JSON object: {'x' * 200}…"
@@ -168,6 +194,13 @@ def test_a_reply_full_of_tags_is_read_in_time_linear_in_its_length(tag: str) -> 
     started = time.process_time()
     assert final_text(tag * 100_000) == ""
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("text", ["```" + " " * 100_000 + "x", "```\n" + "\t" * 100_000 + "x"])
+def test_a_fence_full_of_blanks_is_read_in_time_linear_in_its_length(text: str) -> None:
+    started = time.process_time()
+    assert read_reply(judge_file(), text).scores == {}
+    assert time.process_time() - started < 2
 
 
 @given(st.text(max_size=300))
