@@ -126,6 +126,7 @@ class ProviderError(Exception):
         http_status: int | None = None,
         retry_after_s: float | None = None,
         is_unreachable: bool = False,
+        is_final: bool = False,
     ) -> None:
         super().__init__(message)
         self.error_type = error_type
@@ -135,6 +136,8 @@ class ProviderError(Exception):
         """Seconds that the server asked to wait; None if it did not say."""
         self.is_unreachable = is_unreachable
         """Whether no connection could be made: host unknown or refused, not one that broke."""
+        self.is_final = is_final
+        """Whether it is not tried again, though errors of its type are."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

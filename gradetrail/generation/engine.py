@@ -308,7 +308,8 @@ class Engine:
                     is_stated=failure.retry_after_s is not None, is_too_much=failure.error_type in TOO_MUCH,
                 )  # fmt: skip
             if wait is None:
-                self._note(calls[-1], "retries_exhausted" if failure.error_type in RETRIED else "fatal_error")
+                is_given_up = failure.error_type in RETRIED and not failure.is_final
+                self._note(calls[-1], "retries_exhausted" if is_given_up else "fatal_error")
                 return failure
             self._note(calls[-1], "retrying")
             progress.retries[failure.error_type] += 1

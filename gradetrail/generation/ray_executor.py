@@ -52,6 +52,7 @@ class Asker:
                 "http_status": error.http_status,
                 "retry_after_s": error.retry_after_s,
                 "is_unreachable": error.is_unreachable,
+                "is_final": error.is_final,
             }
             return {"error": [error.error_type, str(error), details]}
         return {"response": asdict(response)}

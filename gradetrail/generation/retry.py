@@ -46,6 +46,8 @@ class Retry:
 
         `now` is a monotonic time in seconds; `is_reached` says whether the server has ever replied.
         """
+        if error.is_final:
+            return None
         if self._first_failure_at is None:
             self._first_failure_at = now
         if error.error_type in OWN:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradetrail.errors import ProviderError
 from gradetrail.providers.endpoint import Endpoint, Limits
+from gradetrail.providers.reply import Bounded
 
 if TYPE_CHECKING:
     import aiohttp
@@ -91,7 +92,7 @@ def sent_headers(endpoint: Endpoint) -> dict[str, str]:
 
 
 async def _whole(reply: aiohttp.ClientResponse) -> Raw:
-    return reply.status, reply.headers, await reply.read()
+    return reply.status, reply.headers, b"".join([chunk async for chunk in Bounded(reply.content.iter_any())])
 
 
 def connect_timeout_s(limits: Limits) -> float:
@@ -104,6 +105,9 @@ def connection_error(error: BaseException, endpoint: Endpoint) -> ProviderError:
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
+    if isinstance(cause, ProviderError):
+        # an SDK may wrap what its transport, which is ours, has said
+        return cause
     said = " ".join((str(cause) or str(error)).split())
     text = f"{type(cause).__name__}: {said}" if said else type(cause).__name__
     is_unreachable = (

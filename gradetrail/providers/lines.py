@@ -20,6 +20,7 @@ import httptools
 from gradetrail.errors import ProviderError
 from gradetrail.providers.connection import connect_timeout_s, connection_error, sent_headers
 from gradetrail.providers.endpoint import Endpoint, Limits
+from gradetrail.providers.reply import MOST_BYTES, too_long
 
 if TYPE_CHECKING:
     from gradetrail.providers.connection import Raw
@@ -29,6 +30,8 @@ EYEBALLS_S = 0.25
 GZIP_OR_ZLIB = 47
 """What zlib calls `whichever the header says`."""
 IN_A_PATH = "/%:@!$&'()*+,;=~"
+MOST_HEADER_BYTES = 2**20
+"""Of one reply, with the preliminary ones before it."""
 ADDRESS_S = 300.0
 """How long an address counts."""
 IDLE_S = 15.0
@@ -53,6 +56,7 @@ class Line(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
+        self._n_bytes = 0
         self._has_headers = self._is_complete = self._may_stay = self._was_used = False
         self._poll = select.poll()
         self.idle_since = 0.0
@@ -76,7 +80,7 @@ class Line(asyncio.Protocol):
         """
         assert self._transport is not None
         self._parser = httptools.HttpResponseParser(self)
-        self._headers, self._body = {}, []
+        self._headers, self._body, self._n_bytes = {}, [], 0
         self._has_headers = self._is_complete = False
         reply: asyncio.Future[Raw] = self._loop.create_future()
         self._reply = reply
@@ -118,6 +122,11 @@ class Line(asyncio.Protocol):
         assert self._transport is not None
         if self._was_used and self._transport.get_write_buffer_size() > 0:
             self._fail(UnaskedError("the server sent bytes that nobody asked for"))
+            self.abort()
+            return
+        self._n_bytes += len(data)
+        if self._n_bytes > (MOST_BYTES if self._has_headers else MOST_HEADER_BYTES):
+            self._fail(too_long() if self._has_headers else too_long(MOST_HEADER_BYTES, "headers"))
             self.abort()
             return
         try:
@@ -175,16 +184,27 @@ class Line(asyncio.Protocol):
                 self._reply.set_result((status, self._headers, self._decoded()))
             except zlib.error as error:
                 self._fail(ConnectionError(f"a body that cannot be decompressed: {error}"))
+            except ProviderError as error:
+                self._fail(error)
 
     def _decoded(self) -> bytes:
-        """Give the body; no coding was asked for, but some servers compress regardless."""
+        """Give the body; no coding was asked for, but some servers compress regardless.
+
+        Raises ProviderError for one that unpacks to too much.
+        """
         raw = b"".join(self._body)
         coding = self._headers.get("content-encoding", "").strip().lower()
         if not raw or coding not in ("gzip", "x-gzip", "deflate"):
             return raw
         # so that nobody decompresses it again
         del self._headers["content-encoding"]
-        return zlib.decompress(raw, GZIP_OR_ZLIB)
+        unpacking = zlib.decompressobj(GZIP_OR_ZLIB)
+        body = unpacking.decompress(raw, MOST_BYTES + 1)
+        if len(body) > MOST_BYTES:
+            raise too_long()
+        if not unpacking.eof:
+            raise zlib.error("it is cut off")
+        return body
 
 
 class Lines:

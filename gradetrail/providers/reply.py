@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -23,6 +23,31 @@ NANODOLLAR = Decimal("1e-9")
 MOST_DOLLARS = Decimal("1e9")
 SHOWN = 200
 """Characters of a strange reply that a message shows."""
+MOST_BYTES = 64 * 2**20
+"""A reply may not be longer, unpacked; one without end would fill the memory."""
+
+
+def too_long(most: int = MOST_BYTES, what: str = "a reply") -> ProviderError:
+    """Make the error for a reply that is too long; asking again would bring as much."""
+    return ProviderError("bad_reply", f"{what} of more than {most // 2**20} MiB", is_final=True)
+
+
+@dataclass(slots=True)
+class Bounded:
+    """The chunks of one reply, unpacked; raises `too_long` once their sum is too much."""
+
+    chunks: AsyncIterator[bytes]
+    n_bytes: int = 0
+
+    def __aiter__(self) -> Bounded:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self.chunks)
+        self.n_bytes += len(chunk)
+        if self.n_bytes > MOST_BYTES:
+            raise too_long()
+        return chunk
 
 
 def read_json(raw: bytes) -> Any:

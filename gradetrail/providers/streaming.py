@@ -18,6 +18,7 @@ from gradetrail.providers.events import EventReader
 from gradetrail.providers.failures import error_body, failure
 from gradetrail.providers.reply import (
     SHOWN,
+    Bounded,
     answer_from,
     bad_reply,
     is_success,
@@ -77,6 +78,7 @@ async def streamed_answer(
 
     A reply that is no stream is read as a whole one. ProviderError if there is no answer in it.
     """
+    chunks = Bounded(chunks)
     if not is_success(status) or "text/event-stream" not in headers.get("content-type", "").lower():
         raw = b"".join([chunk async for chunk in chunks])
         return read_answer(status, headers, raw, api.parse, api.is_answer, endpoint)

@@ -40,6 +40,11 @@ def test_fatal_faults_are_not_tried_again(kind: str) -> None:
     assert retry().wait_s(ProviderError(kind, "x"), 0.0, is_reached=True) is None
 
 
+def test_a_fault_that_is_called_final_is_not_tried_again() -> None:
+    error = ProviderError("bad_reply", "a reply of more than 64 MiB", is_final=True)
+    assert retry().wait_s(error, 0.0, is_reached=True) is None
+
+
 def test_a_host_that_never_answered_is_fatal_at_once() -> None:
     error = ProviderError("connection", "refused", is_unreachable=True)
     assert retry().wait_s(error, 0.0, is_reached=False) is None

@@ -1,3 +1,4 @@
+import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from gradetrail.providers.failures import Secrets, retry_after
 from gradetrail.providers.failures import failure as made_failure
+from gradetrail.providers.reply import MOST_BYTES
 from gradetrail.providers.response import ERROR_TYPES
 from tests.providers.calls import CHAT, EVERY, SpecAt, failure
 from tests.providers.conftest import KEY
@@ -203,6 +205,17 @@ def test_a_redirect_is_not_followed_since_it_could_carry_the_key_elsewhere(
     error = failure(spec_at(api))
     assert (error.error_type, api.n_calls) == ("bad_request", 1)
     assert "put that in base_url" in str(error)
+
+
+@EVERY
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_small_reply_that_unpacks_to_too_much_is_a_bad_reply_that_is_not_asked_for_again(
+    api: FakeApi, spec_at: SpecAt, status: int
+) -> None:
+    packed = gzip.compress(bytes(MOST_BYTES + 1), 9)
+    api.script(Reply(status, packed, {"content-encoding": "gzip"}))
+    error = failure(spec_at(api))
+    assert (error.error_type, error.is_final) == ("bad_reply", True)
 
 
 @EVERY

@@ -1,3 +1,4 @@
+import gzip
 from typing import Any
 
 import pytest
@@ -62,6 +63,15 @@ def test_prompt_is_all_turns_but_the_system_message(api: FakeApi) -> None:
     messages = [{"role": role, "content": content} for role, content in turns]
     call(spec_of(model_at(api, body={"p": "{{ prompt }}", "s": "{{ system }}"})), Asked(messages))
     assert api.bodies == [{"p": "a\n\nb\n\nc", "s": "Be brief."}]
+
+
+def test_a_small_reply_that_unpacks_to_too_much_is_a_bad_reply_that_is_not_asked_for_again(
+    api: FakeApi,
+) -> None:
+    packed = gzip.compress(bytes(300_000_000), 9)
+    api.script(Reply(200, packed, {"content-encoding": "gzip"}))
+    error = failure(spec_of(model_at(api)))
+    assert (error.error_type, error.is_final) == ("bad_reply", True)
 
 
 def test_a_get_sends_the_body_as_a_query(api: FakeApi) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import os
 import ssl
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from gradetrail.providers.connection import Raw
 from gradetrail.providers.endpoint import Endpoint, Limits
 from gradetrail.providers.failures import Secrets
 from gradetrail.providers.lines import IDLE_S, Lines
+from gradetrail.providers.reply import MOST_BYTES
 
 OK = b"HTTP/1.1 200 OK\r\n"
 SMALL = OK + b"content-length: 2\r\n\r\n{}"
@@ -222,6 +224,44 @@ def test_a_server_may_refuse_the_first_request_of_a_connection_before_it_is_writ
 
     ((status, _, _),) = posted(Hasty(), body=b" " * 30_000_000)
     assert status == 413
+
+
+def gzipped(n_bytes: int) -> bytes:
+    packed = gzip.compress(bytes(n_bytes), 9)
+    return OK + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed) + packed
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        gzipped(MOST_BYTES + 1),
+        gzipped(300_000_000),
+        OK + b"\r\n" + b"x" * MOST_BYTES + b"<end>",
+        OK + b"a: b\r\n" * 500_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000,
+    ],
+    ids=["just too much", "a bomb", "without end", "headers without end", "preliminary replies without end"],
+)
+def test_a_reply_of_too_many_bytes_is_a_bad_reply_that_is_not_asked_for_again(reply: bytes) -> None:
+    error = refused(Server(reply), timeout_s=60)
+    assert (error.error_type, error.is_final) == ("bad_reply", True)
+    assert "MiB" in str(error)
+
+
+def test_a_small_body_that_unpacks_to_much_takes_no_more_memory_than_the_limit() -> None:
+    reply = gzipped(300_000_000)
+    tracemalloc.start()
+    try:
+        refused(Server(reply), timeout_s=60)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 2.5 * MOST_BYTES
+
+
+def test_a_body_of_just_the_limit_is_read() -> None:
+    ((_, _, body),) = posted(Server(gzipped(MOST_BYTES)), timeout_s=60)
+    assert len(body) == MOST_BYTES
 
 
 def test_a_server_that_hangs_is_a_timeout_and_its_connection_is_not_used_again() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gradetrail.errors import ProviderError
 from gradetrail.providers.events import EventReader
+from gradetrail.providers.reply import MOST_BYTES
 from gradetrail.providers.response import Response, ToolCall, Usage
 from gradetrail.spec import Spec
 from tests.providers.calls import ASKED, call, failure, faults_of, spec_of
@@ -278,6 +279,18 @@ def test_a_response_that_failed_is_the_error_that_it_names(api: FakeApi) -> None
     failed = response(status="failed") | {"error": {"code": "rate_limit_exceeded", "message": "slow"}}
     api.script(Reply(events=response_stream(failed)))
     assert failure(spec_for(api, "openai", "responses", stream=True)).error_type == "rate_limit"
+
+
+@pytest.mark.parametrize("provider", PATHS)
+def test_a_stream_of_too_many_bytes_is_a_bad_reply_however_small_its_events_are(
+    api: FakeApi, provider: str
+) -> None:
+    n_events = 100
+    silence = b": " + b"-" * (MOST_BYTES // n_events) + b"\n\n"
+    api.script(Reply(events=[silence] * n_events))
+    error = failure(spec_at(api, provider))
+    assert (error.error_type, error.is_final) == ("bad_reply", True)
+    assert "64 MiB" in str(error)
 
 
 @PROVIDERS
