@@ -138,6 +138,16 @@ def names_in(source: str) -> frozenset[str]:
         return frozenset()
 
 
+@lru_cache(maxsize=4096)
+def own_text(source: str) -> str:
+    """Give the text that a template itself writes, NUL for what stands in braces; "" for wrong syntax."""
+    try:
+        tokens = list(environment().lex(source))
+    except TemplateError:
+        return ""
+    return "".join(text if kind == "data" else "\0" for _, kind, text in tokens)
+
+
 def value_of(source: str, values: Mapping[str, Any]) -> Any:
     """Evaluate a template; one that is exactly one `{{ field }}` keeps the field's type."""
     field = FIELD_ONLY.match(source)

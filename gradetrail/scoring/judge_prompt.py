@@ -1,22 +1,24 @@
 """What a judge is asked about one answer: the messages, rendered from its file and the sample.
 
-Invariant: the answer is a value and never a template; the reasoning of the model under test is shown
-only where the file's template names it.
+Invariant: the answer is a value and never a template, and no value closes a tag that the template puts
+around values; the reasoning of the model under test is shown only where the file's template names it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradetrail.prompt import names_in, render
+from gradetrail.prompt import names_in, own_text, render
 from gradetrail.scorer_spec import JudgeFile
 
 ANSWER = ("response", "reasoning", "conversation")
 PAIR = ("response_a", "response_b", "conversation")
 """Names that a judge's template has besides the sample's fields, `target`, `criteria`, `examples` and
 `reply_format`; for a preference those of PAIR. They win over fields of the sample."""
+_OPENING = re.compile(r"<([A-Za-z_][\w.-]*)[^<>]*>")
 JSON_NUDGE = (
     "Reply with that JSON object only: no other text before or after it, and every key that is asked for."
 )
@@ -85,6 +87,17 @@ def examples_text(file: JudgeFile) -> str:
     return "\n".join(json.dumps(example, ensure_ascii=False) for example in file.examples)
 
 
+def _tags_around_values(template: str) -> set[str]:
+    """Name the tags that a template opens before a value and closes after it."""
+    text = own_text(template)
+    tags = set()
+    for opening in _OPENING.finditer(text):
+        within, closing, _ = text[opening.end() :].partition(f"</{opening[1]}>")
+        if closing and "\0" in within:
+            tags.add(opening[1])
+    return tags
+
+
 class JudgePrompt:
     """Renders the messages of one judge."""
 
@@ -93,6 +106,9 @@ class JudgePrompt:
         self.system = file.system
         self.answer_names = PAIR if file.kind == "preference" else ANSWER
         self.nudge = file.nudge or (reply_format(file) if file.reply == "grade" else JSON_NUDGE)
+        tags = _tags_around_values(self.template) | _tags_around_values(self.system or "")
+        names = "|".join(map(re.escape, sorted(tags)))
+        self._closing = re.compile(rf"<(?=\s*/\s*(?:{names})(?![\w.-]))", re.IGNORECASE) if tags else None
         self._fixed = {
             "criteria": criteria_text(file),
             "examples": examples_text(file),
@@ -111,13 +127,26 @@ class JudgePrompt:
 
         `target` is the one target, or the list of them; RenderError for what cannot be shown.
         """
-        own = {**values, **self._fixed, **answer}
+        given = {**values, **answer}
         if targets:
-            own["target"] = targets[0] if len(targets) == 1 else list(targets)
+            given["target"] = targets[0] if len(targets) == 1 else list(targets)
+        own = {name: self._kept_within(value) for name, value in given.items()} | self._fixed
         messages = [{"role": "user", "content": render(self.template, own)}]
         if self.system is not None:
             messages.insert(0, {"role": "system", "content": render(self.system, own)})
         return messages
+
+    def _kept_within(self, value: Any) -> Any:
+        """Break closing tags of the template's own in a value, in whatever it holds."""
+        if self._closing is None:
+            return value
+        if isinstance(value, str):
+            return self._closing.sub("&lt;", value)
+        if isinstance(value, dict):
+            return {self._kept_within(name): self._kept_within(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return type(value)(self._kept_within(item) for item in value)
+        return value
 
     def nudged(self, messages: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
         """Ask the same once more, and how to reply."""
