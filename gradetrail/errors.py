@@ -135,7 +135,7 @@ class ProviderError(Exception):
         self.retry_after_s = retry_after_s
         """Seconds that the server asked to wait; None if it did not say."""
         self.is_unreachable = is_unreachable
-        """Whether no connection could be made: host unknown or refused, not one that broke."""
+        """Whether nobody there can answer: host unknown or refused, or no HTTP spoken; not a break."""
         self.is_final = is_final
         """Whether it is not tried again, though errors of its type are."""
 

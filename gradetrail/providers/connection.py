@@ -27,6 +27,18 @@ Raw = tuple[int, Mapping[str, str], bytes]
 """Status, headers and body of a reply."""
 Read = Callable[["aiohttp.ClientResponse"], Awaitable[T]]
 NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH)
+NO_TLS = frozenset(
+    {
+        "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "SSLV3_ALERT_HANDSHAKE_FAILURE",
+        "TLSV1_ALERT_PROTOCOL_VERSION", "UNEXPECTED_MESSAGE", "UNKNOWN_PROTOCOL", "UNSUPPORTED_PROTOCOL",
+        "WRONG_VERSION_NUMBER",
+    }
+)  # fmt: skip
+"""What OpenSSL says where the other side speaks no TLS, or none that we do."""
+
+
+class WrongProtocolError(ConnectionError):
+    """What the server sends is not HTTP/1."""
 
 
 class Connection:
@@ -102,16 +114,26 @@ def connect_timeout_s(limits: Limits) -> float:
 
 def connection_error(error: BaseException, endpoint: Endpoint) -> ProviderError:
     """Make the error for a server that could not be reached or hung up; the innermost cause speaks."""
+    from aiohttp import ClientResponseError
+
     cause: BaseException = error
+    # aiohttp raises it for a reply whose head is not HTTP
+    is_http = not isinstance(cause, ClientResponseError | WrongProtocolError)
     while cause.__cause__ is not None:
         cause = cause.__cause__
+        is_http = is_http and not isinstance(cause, ClientResponseError)
     if isinstance(cause, ProviderError):
         # an SDK may wrap what its transport, which is ours, has said
         return cause
     said = " ".join((str(cause) or str(error)).split())
     text = f"{type(cause).__name__}: {said}" if said else type(cause).__name__
+    is_tls = not (isinstance(cause, ssl.SSLError) and cause.reason in NO_TLS)
+    if not is_tls or not is_http:
+        text += f" ({endpoint.url.partition(':')[0]} may be the wrong scheme or port for this server)"
     is_unreachable = (
-        isinstance(cause, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError)
+        not is_tls
+        or not is_http
+        or isinstance(cause, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError)
         or getattr(cause, "errno", None) in NO_WAY
     )
     return ProviderError("connection", endpoint.secrets.redact(text), is_unreachable=is_unreachable)

@@ -18,7 +18,12 @@ from urllib.parse import quote, urlsplit
 import httptools
 
 from gradetrail.errors import ProviderError
-from gradetrail.providers.connection import connect_timeout_s, connection_error, sent_headers
+from gradetrail.providers.connection import (
+    WrongProtocolError,
+    connect_timeout_s,
+    connection_error,
+    sent_headers,
+)
 from gradetrail.providers.endpoint import Endpoint, Limits
 from gradetrail.providers.reply import MOST_BYTES, too_long
 
@@ -57,6 +62,7 @@ class Line(asyncio.Protocol):
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._n_bytes = 0
+        self._spoke_first = False
         self._has_headers = self._is_complete = self._may_stay = self._was_used = False
         self._poll = select.poll()
         self.idle_since = 0.0
@@ -78,7 +84,10 @@ class Line(asyncio.Protocol):
 
         Raises UnaskedError where the server cannot have seen the whole request, so that it may be sent anew.
         """
-        assert self._transport is not None
+        if self._transport is None or not self.is_open:
+            if self._spoke_first:
+                raise WrongProtocolError("the server speaks before it is asked: not HTTP")
+            raise ConnectionResetError("the server hung up before it was asked")
         self._parser = httptools.HttpResponseParser(self)
         self._headers, self._body, self._n_bytes = {}, [], 0
         self._has_headers = self._is_complete = False
@@ -117,6 +126,7 @@ class Line(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse what has come; bytes that nobody asked for end the connection."""
         if self._reply is None or self._reply.done():
+            self._spoke_first = not self._was_used and self._reply is None
             self.abort()
             return
         assert self._transport is not None
@@ -132,7 +142,10 @@ class Line(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(ConnectionError(f"not an HTTP reply: {error}"))
+            is_upgrade = isinstance(error, httptools.HttpParserUpgrade)
+            is_http = is_upgrade or self._has_headers or bool(self._headers)
+            kind = ConnectionError if is_http else WrongProtocolError
+            self._fail(kind(f"not an HTTP reply: {error}"))
             self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -70,6 +70,7 @@ class Line:
 
     async def ask(self, body: dict[str, Any], timeout_s: float) -> Response:
         """Post a body, within a limit that covers the whole reply."""
+        import aiohttp
         import httpx2
 
         try:
@@ -79,7 +80,7 @@ class Line:
             raise ProviderError("timeout", f"no whole reply within {timeout_s:g} s") from None
         except self.sdk.APIConnectionError as error:
             raise connection_error(error, self.endpoint) from None
-        except (OSError, httpx2.HTTPError) as error:
+        except (OSError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise connection_error(error, self.endpoint) from None
 
     async def _whole(self, body: dict[str, Any]) -> Response:

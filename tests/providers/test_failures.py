@@ -1,5 +1,8 @@
+import contextlib
 import gzip
 import json
+import socket
+import threading
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -12,7 +15,8 @@ from gradetrail.providers.failures import Secrets, retry_after
 from gradetrail.providers.failures import failure as made_failure
 from gradetrail.providers.reply import MOST_BYTES
 from gradetrail.providers.response import ERROR_TYPES
-from tests.providers.calls import CHAT, EVERY, SpecAt, failure
+from gradetrail.spec import Spec
+from tests.providers.calls import CHAT, EVERY, SpecAt, failure, spec_of
 from tests.providers.conftest import KEY
 from tests.servers import FakeApi, Reply
 
@@ -205,6 +209,45 @@ def test_a_redirect_is_not_followed_since_it_could_carry_the_key_elsewhere(
     error = failure(spec_at(api))
     assert (error.error_type, api.n_calls) == ("bad_request", 1)
     assert "put that in base_url" in str(error)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("provider", ["openai", "openai_compatible", "anthropic", "http"])
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [("https", b"HTTP/1.1 400 Bad Request\r\n\r\n"), ("http", b"SSH-2.0-OpenSSH_9.6\r\n\r\n")],
+)
+def test_a_server_of_another_protocol_is_unreachable(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, said: bytes, provider: str, stream: bool
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(20)
+
+        def answer() -> None:
+            with listening.accept()[0] as taken:
+                taken.recv(100_000)
+                taken.sendall(said)
+                taken.shutdown(socket.SHUT_WR)
+                taken.settimeout(5)
+                with contextlib.suppress(OSError):
+                    while taken.recv(100_000):
+                        pass
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
+        error = failure(asked_wrongly(provider, url, stream))
+        thread.join(20)
+    assert (error.error_type, error.is_unreachable) == ("connection", True)
+    assert f"{scheme} may be the wrong scheme" in str(error)
+
+
+def asked_wrongly(provider: str, url: str, stream: bool) -> Spec:
+    if provider == "http":
+        return spec_of({"model": "http/m", "base_url": url, "body": {"q": "{{ prompt }}"}, "reply": "a"})
+    return spec_of({"model": f"{provider}/m", "base_url": url}, stream=stream, max_tokens=9)
 
 
 @EVERY

@@ -152,14 +152,12 @@ def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
     "reply",
     [
         None,
-        b"<end>",
         b"HTTP/1.1 200 OK\r\ncontent-le<end>",
         OK + b"content-length: 5\r\n\r\nhel<end>",
         OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhel<end>",
         OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n<end>",
         OK + b"transfer-encoding: chunked\r\n\r\nzz\r\n<end>",
         OK + b"content-encoding: gzip\r\ncontent-length: 5\r\n\r\nhello",
-        b"SSH-2.0-OpenSSH_9.6\r\n\r\n<end>",
         b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n<end>",
     ],
 )
@@ -167,6 +165,31 @@ def test_half_a_reply_is_a_lost_connection_and_no_answer(reply: bytes | None) ->
     error = refused(Server(reply))
     assert error.error_type == "connection"
     assert not error.is_unreachable
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n<end>",
+        b"\x15\x03\x01\x00\x02\x02\x50",
+        b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + bytes(18),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+    ids=["ssh", "an alert of TLS", "a frame of HTTP/2", "the preface of HTTP/2"],
+)
+def test_a_server_that_speaks_no_http_is_unreachable(reply: bytes) -> None:
+    error = refused(Server(reply))
+    assert (error.error_type, error.is_unreachable) == ("connection", True)
+    assert "wrong scheme or port" in str(error)
+
+
+def test_a_server_that_speaks_before_it_is_asked_is_unreachable() -> None:
+    class Greeter(Server):
+        async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.writers.append(writer)
+            writer.write(b"220 mail.example ESMTP\r\n")
+
+    assert refused(Greeter()).is_unreachable
 
 
 def test_more_than_was_asked_for_ends_the_connection_and_changes_no_reply() -> None:
