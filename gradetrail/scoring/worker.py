@@ -10,6 +10,7 @@ import json
 import os
 import select
 import subprocess
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class _DeadError(Exception):
     """The worker is gone or stuck."""
 
 
-class Worker:
+class Worker(ABC):
     """One process, started at the first question and again after it was lost; a context manager.
 
     A question is a line `{..., "items": [...]}`; the process answers one line of JSON for each item, in
@@ -54,9 +55,9 @@ class Worker:
     ) -> None:
         self._end()
 
+    @abstractmethod
     def command(self) -> tuple[Sequence[str], Mapping[str, str]]:
         """Give the command that starts the process, and its environment."""
-        raise NotImplementedError
 
     def ask(self, question: Mapping[str, Any], items: Sequence[Any], size: int) -> list[Any]:
         """Give a reply or Failure for each item; a line holds about `size` characters of items."""
