@@ -3,6 +3,8 @@
     python bench/many_runs.py [--runs 10000] [--samples 10]
 
 Writes runs as an earlier packing would find them: a fold of trials, answers, calls, grades, a manifest.
+While they are packed, a reader in a process of its own opens the warehouse again and again and counts;
+ends with 1 if a count was ever wrong.
 """
 
 from __future__ import annotations
@@ -47,6 +49,16 @@ start = time.perf_counter()
 done = Store(sys.argv[1]).compact(0.0)
 seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(seconds, peak / 1024, done.packed.n_files)
+"""
+READ = """
+import sys
+from gradetrail.warehouse import Warehouse
+print("ready", flush=True)
+while True:
+    with Warehouse(sys.argv[1]) as opened:
+        tables = ("trials", "responses", "calls", "scores", "runs")
+        counts = [opened.rows(f"select count(*) from {table}")[1][0][0] for table in tables]
+        print(*counts, int(opened.is_partial), flush=True)
 """
 
 
@@ -108,6 +120,31 @@ def in_process(script: str, root: Path) -> list[float]:
     return [float(word) for word in done.stdout.split()]
 
 
+def packed_beside_a_reader(root: Path, n_runs: int, n_samples: int) -> bool:
+    """Pack while a reader counts; say whether no count was wrong."""
+    right = [str(n) for n in (*[n_runs * n_samples] * 4, n_runs, 0)]
+    with subprocess.Popen(
+        [sys.executable, "-c", READ, str(root)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stdout is not None
+        looks = [reader.stdout.readline().split(), reader.stdout.readline().split()]
+        seconds, rss, n_packed = in_process(PACK, root)
+        looks.append(
+            reader.stdout.readline().split()
+        )  # one that ends after the packing, and one begun after it
+        looks.append(reader.stdout.readline().split())
+        reader.terminate()
+        looks += [line.split() for line in reader.stdout if line.count(" ") == len(right) - 1]
+    wrong = [look for look in looks[1:] if look != right]
+    print(f"packed {n_packed:,.0f} files in {seconds:.1f} s, peak {rss:.0f} MB", flush=True)
+    print(
+        f"a reader looked {len(looks) - 1} times meanwhile; wrong counts: {len(wrong)}",
+        *wrong[:3],
+        flush=True,
+    )
+    return not wrong
+
+
 def main() -> None:
     """Write, pack, open."""
     parser = argparse.ArgumentParser()
@@ -131,8 +168,7 @@ def main() -> None:
         f"{given.runs:,} runs in {n_files:,} files, written in {time.perf_counter() - start:.0f} s",
         flush=True,
     )
-    seconds, rss, n_packed = in_process(PACK, root)
-    print(f"packed {n_packed:,.0f} files in {seconds:.1f} s, peak {rss:.0f} MB", flush=True)
+    is_right = packed_beside_a_reader(root, given.runs, given.samples)
     for _ in range(3):
         look, views, ready, board, n = in_process(OPEN, root)
         print(
@@ -140,6 +176,7 @@ def main() -> None:
             f"then the leaderboard of {n:.0f} rows in {board:.3f} s"
         )
     print(f"this script: peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    sys.exit(0 if is_right else 1)
 
 
 if __name__ == "__main__":
