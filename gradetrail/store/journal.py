@@ -1,6 +1,8 @@
-"""Journal parts: one JSON line for each request that ended, `{"response", "calls", "trials"}`.
+"""Journal parts: one JSON line for each request that ended, `{"response", "calls", "trials", "sha256"}`.
 
-Invariant: a line that was written whole can be read back. Rows are checked against the schema before
+Invariant: a line that was written whole can be read back, and one that is not what was written is
+never taken for what it says: it ends with the sha256 of what comes before. (Lines of the first
+version have none, and are read as they are.) Rows are checked against the schema before
 they become a line, since a value of the wrong type would cost the whole line when it is read. A torn
 tail (bytes after the last newline) is the mark of a writer that was cut off, or that is still
 writing; it never counted. A bad line before that is damage: it is named, and the others count.
@@ -8,6 +10,7 @@ writing; it never counted. A bad line before that is damage: it is named, and th
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +32,11 @@ Row = Mapping[str, Any]
 
 HEADER_MARK = b'{"header":'
 _LINE_START = b'{"response":'
-_OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_APPEND_NEWLINE
+_DIGEST_MARK = b',"sha256":"'
+_DIGEST_END = b'"}'
+_DIGEST_BYTES = len(_DIGEST_MARK) + 64 + len(_DIGEST_END)
+_OPTIONS = orjson.OPT_NAIVE_UTC
+_CHANGED = "it is not what was written: its sha256 differs"
 _NANO = Decimal("0.000000001")
 _ACCEPTED: dict[str, tuple[type, ...]] = {
     "VARCHAR": (str,),
@@ -125,14 +132,35 @@ class LineEncoder:
             "trials": [check_trial(row) for row in trials],
         }
         try:
-            return orjson.dumps(line, option=_OPTIONS)
+            return _certified(orjson.dumps(line, option=_OPTIONS))
         except orjson.JSONEncodeError:
-            return orjson.dumps(_with_whole_text(line), option=_OPTIONS)
+            return _certified(orjson.dumps(_with_whole_text(line), option=_OPTIONS))
 
 
 def encode_header(header: Row) -> bytes:
     """Encode the line that may begin a part."""
-    return orjson.dumps({"header": dict(header)}, option=_OPTIONS)
+    return _certified(orjson.dumps({"header": dict(header)}, option=_OPTIONS))
+
+
+def _certified(line: bytes) -> bytes:
+    """Put a line's digest before its closing brace, and end it."""
+    body = line[:-1]
+    return b"".join((body, _DIGEST_MARK, hashlib.sha256(body).hexdigest().encode(), _DIGEST_END, b"\n"))
+
+
+def _plain(line: bytes) -> bytes | None:
+    """Give a line without its digest; None if the digest is that of something else."""
+    body, end = line[:-_DIGEST_BYTES], line[-_DIGEST_BYTES:]
+    if not (end.startswith(_DIGEST_MARK) and end.endswith(_DIGEST_END)):
+        return line
+    said = end[len(_DIGEST_MARK) : -len(_DIGEST_END)]
+    return body + b"}" if hashlib.sha256(body).hexdigest().encode() == said else None
+
+
+def _is_ended_wrong(tail: bytes) -> bool:
+    """Say whether bytes after the last newline are a whole line whose own newline was damaged."""
+    plain = _plain(tail[:-1])
+    return plain is not None and plain != tail[:-1]
 
 
 def _with_whole_text(line: dict[str, Any]) -> dict[str, Any]:
@@ -172,18 +200,32 @@ def parse(data: bytes, place: str) -> Journal:
     if lines and lines[0].startswith(HEADER_MARK):
         first = 1
         try:
-            header = orjson.loads(lines[0])["header"]
-        except orjson.JSONDecodeError as error:
+            header = _header(lines[0])
+        except ValueError as error:
             faults.append(_line_fault(place, 1, error))
     good: list[dict[str, pa.Table]] = []
     for tables, fault in _parsed(lines[first:], first + 1, place):
         good += [tables] if tables else []
         faults += [fault] if fault else []
+    if _is_ended_wrong(data[end:]):
+        faults.append(
+            _line_fault(place, len(lines) + 1, ValueError("it ends with something else than a newline"))
+        )
     joined = {
         table: pa.concat_tables([arrow_schema(table).empty_table(), *(tables[table] for tables in good)])
         for table in JOURNALED
     }
     return Journal(joined, header, len(data) - end, tuple(faults))
+
+
+def _header(line: bytes) -> dict[str, Any]:
+    plain = _plain(line)
+    if plain is None:
+        raise ValueError(_CHANGED)
+    record = orjson.loads(plain)
+    if list(record) != ["header"]:
+        raise ValueError("it has another field than `header`")
+    return dict(record["header"])
 
 
 def _parsed(
@@ -196,9 +238,12 @@ def _parsed(
         return
     try:
         # pyarrow 26 ends the process on a line that is `null`, so it gets no line that is no object
-        if not all(line.startswith(_LINE_START) and line.endswith(b"}") for line in lines):
+        plain = [whole for line in lines if (whole := _plain(line)) is not None]
+        if len(plain) < len(lines):
+            raise pa.ArrowInvalid(_CHANGED)
+        if not all(line.startswith(_LINE_START) and line.endswith(b"}") for line in plain):
             raise pa.ArrowInvalid("not a record of a journal")
-        yield _tables(lines), None
+        yield _tables(plain), None
     except pa.ArrowInvalid as error:
         if len(lines) == 1:
             yield None, _line_fault(place, number, error)

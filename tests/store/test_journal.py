@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -239,3 +241,39 @@ def test_an_opened_store_reads_a_journal_that_grows(tmp_path: Path) -> None:
             writer.append(**answered(number))
             writer.flush()
         assert len(texts(reader.live())) == 3
+
+
+def flipped_everywhere(whole: bytes) -> Iterator[bytes]:
+    """Flip one bit of each byte, another one from byte to byte, and each bit of the last byte."""
+    places = [8 * at + at % 8 for at in range(len(whole))] + [8 * (len(whole) - 1) + bit for bit in range(8)]
+    for place in places:
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << (place % 8)
+        yield bytes(flipped)
+
+
+def test_a_flipped_bit_in_any_byte_of_a_journal_is_noticed_and_costs_the_lines_it_is_in() -> None:
+    whole = b"".join([encode_header({"run_id": RUN}), *(short_line(number) for number in range(3))])
+    said = parse(whole, "j").tables["responses"].column("text").to_pylist()
+    for flipped in flipped_everywhere(whole):
+        journal = parse(flipped, "j")
+        assert journal.faults != ()
+        left = journal.tables["responses"].column("text").to_pylist()
+        assert [text for text in said if text in left] == left
+        assert len(left) >= 1
+
+
+def test_lines_without_a_digest_as_the_first_version_wrote_them_are_read() -> None:
+    old = [re.sub(rb',"sha256":"[0-9a-f]{64}"}', b"}", line) for line in lines(2)]
+    assert b"sha256" not in b"".join(old)
+    journal = parse(old[0] + lines(3)[2] + old[1], "j")
+    assert journal.faults == ()
+    assert journal.tables["responses"].column("text").to_pylist() == ["answer 0", "answer 2", "answer 1"]
+    header = re.sub(rb',"sha256":"[0-9a-f]{64}"}', b"}", encode_header({"run_id": RUN}))
+    assert parse(header, "j").header == {"run_id": RUN}
+
+
+def test_a_live_line_whose_newline_is_not_written_yet_is_no_damage() -> None:
+    whole = lines(1)[0]
+    journal = parse(whole[:-1], "j")
+    assert (journal.faults, journal.torn_bytes) == ((), len(whole) - 1)
