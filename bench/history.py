@@ -2,9 +2,8 @@
 
     python bench/history.py [--runs 1000] [--scores 1000000] [--pack] [--keep DIR]
 
-One run per task is made by the pipeline itself; the others are copies of it, written through the store's
-own writer, under other ids and with a twentieth of the scores turned round. `--pack` merges the files before
-asking. The history is written by a process of its own: a child's peak begins with its parent's size.
+`stored_history.py` writes the history; `--pack` as packs, otherwise as loose files. It is written by a
+process of its own: a child's peak begins with its parent's size.
 """
 
 from __future__ import annotations
@@ -15,20 +14,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING
 
 from measure import Cost, run
+from stored_history import Size, make
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-TASKS = 20
-MODELS = ("a", "b", "c", "d")
-FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = (
     ("open", ("sql", "select 1")),
     ("leaderboard", ("show", "leaderboard")),
@@ -43,95 +33,6 @@ WORK = (
 HEAD = """\
 | runs | scores | files | command | wall, s | CPU, s | peak, MiB |
 |---|---|---|---|---|---|---|"""
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much history is made."""
-
-    runs: int
-    scores: int
-
-    @property
-    def samples(self) -> int:
-        """Samples of each task."""
-        return max(1, self.scores // self.runs // len(MODELS))
-
-
-def first_run(root: Path, task: str, size: Size) -> str:
-    """Make a run of a task, of answers that a mock gives; return its id."""
-    import gradetrail as gt
-
-    spec = {
-        "name": task,
-        "dataset": {"category": "kind"},
-        "prompt": "{{ question }}",
-        "target": "{{ answer }}",
-        "scorer": "numeric",
-        "models": [{"model": "mock/rule_based", "as": name, "seed": n} for n, name in enumerate(MODELS)],
-    }
-    rows = [{"question": f"What is {n} + {n}?", "answer": 2 * n, "kind": n % 5} for n in range(size.samples)]
-    return gt.run(spec, frame=rows, warehouse=root).run_id
-
-
-def copies(root: Path, task: str, source: str, n_copies: int, first: int) -> None:
-    """Write copies of a run, a minute apart, each with other scores."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from gradetrail.store import Store
-    from gradetrail.store.layout import Part
-    from gradetrail.store.segments import read
-
-    store = Store(root)
-    trials = store.trials(source)
-    stem = next(path for path in (root / "scores").glob(f"{source}.*"))
-    scores, manifest = read(stem, "scores"), store.manifest(source)
-    draw = np.random.default_rng(first)
-    for number in range(n_copies):
-        moment = FIRST + timedelta(minutes=first + number)
-        run_id = store.new_run_id(task, moment)
-        stated = {"run_id": run_id, "started_at": moment.isoformat(), "ended_at": moment.isoformat()}
-        turned = pa.array(draw.random(scores.num_rows) < 0.05)
-        store.publish("trials", f"{Part(run_id, 0).stem}f", renamed(trials, run_id))
-        flipped = renamed(scores, run_id)
-        for column, other in (
-            ("score", pc.subtract(1.0, scores["score"])),
-            ("is_pass", pc.invert(scores["is_pass"])),
-        ):
-            place = flipped.schema.get_field_index(column)
-            value = pc.if_else(turned, other, scores[column])
-            flipped = flipped.set_column(place, flipped.schema.field(place), value)
-        store.publish_scores(
-            run_id, scores["scorer_id"][0].as_py(), flipped, {"scored_at": moment.isoformat()}
-        )
-        store.write_manifest(run_id, {**manifest, **stated})
-
-
-def renamed(rows: pa.Table, run_id: str) -> pa.Table:
-    """Give the rows as another run's."""
-    import pyarrow as pa
-
-    place = rows.schema.get_field_index("run_id")
-    field = rows.schema.field(place)
-    return rows.set_column(place, field, pa.array([run_id] * rows.num_rows, type=field.type))
-
-
-def make(root: Path, size: Size, *, is_packed: bool) -> None:
-    """Write the whole history, and say how long it took."""
-    from gradetrail.store import Store
-
-    begun = monotonic()
-    each = size.runs // TASKS
-    for n in range(TASKS):
-        task = f"t{n:02}"
-        copies(root, task, first_run(root, task, size), each - 1, n * each)
-    print(f"written in {monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    if is_packed:
-        begun = monotonic()
-        Store(root).compact()
-        print(f"packed in {monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
 def asked(root: Path, folder: Path) -> Iterator[tuple[str, Cost]]:
