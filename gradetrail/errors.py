@@ -8,6 +8,7 @@
     ├── ResumeError                     a run cannot be continued as asked; every difference is named
     ├── SelectionError                  a name, id or filter that matches nothing
     ├── QueryError                      SQL that DuckDB refused: file and line, or the query's text
+    │   └── LimitError          exit 3  a query met a limit; which one, its value, what raises it
     ├── DependencyError                 an extra is not installed; names the extra
     ├── VerdictError            exit 1  the answer to the question asked is no
     ├── UnusableError           exit 3  a result exists but must not be used (incomplete, aborted)
@@ -85,6 +86,12 @@ class SelectionError(GradetrailError):
 
 class QueryError(GradetrailError):
     """SQL that DuckDB refused."""
+
+
+class LimitError(QueryError):
+    """A query that was stopped because it met a limit: there is no result."""
+
+    exit_code = 3
 
 
 class DependencyError(GradetrailError):
