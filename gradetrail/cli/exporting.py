@@ -23,26 +23,38 @@ def export(
     duckdb: Annotated[
         Path | None, typer.Option("--duckdb", help="Write everything as a DuckDB database with the views.")
     ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            "--tables", help="Write the stored tables to this new folder, as Parquet that any engine reads."
+        ),
+    ] = None,
     warehouse: WarehouseOption = None,
     form: FormatOption = Format.parquet,
     output: OutputOption = None,
 ) -> None:
-    """Write a view or a run for other programs, a run as one file, or everything as a database."""
+    """Write a view or a run for other programs, a run as one file, or everything as a database or tables."""
     from gradetrail.errors import Fault, SelectionError
 
-    if bundle is not None and duckdb is not None:
-        raise SelectionError(Fault("--bundle and --duckdb are two exports", fix="give one of them"))
-    target = bundle or duckdb
-    check_output(target or output)
-    if target is not None and output is not None:
+    named = {"--bundle": bundle, "--duckdb": duckdb, "--tables": tables}
+    given = [flag for flag, path in named.items() if path is not None]
+    if len(given) > 1:
+        raise SelectionError(Fault(f"{' and '.join(given)} are two exports", fix="give one of them"))
+    if given and output is not None:
         raise SelectionError(Fault("the file is named already", "--output", fix="leave --output out"))
-    if duckdb is None and what is None:
+    check_output(bundle or duckdb or output)
+    if what is not None and (duckdb or tables) is not None:
+        fix = "leave it out, or export a bundle of the run and then that: --warehouse"
+        raise SelectionError(Fault(f"{given[0]} exports the whole warehouse", what, fix=fix))
+    if what is None and (duckdb or tables) is None:
         fix = "name a view or a run: gradetrail export graded --output graded.parquet"
         raise SelectionError(Fault("nothing to export", fix=fix))
     if bundle is not None:
         _bundle(str(what), bundle, warehouse)
     elif duckdb is not None:
-        _duckdb(what, duckdb, warehouse)
+        _duckdb(duckdb, warehouse)
+    elif tables is not None:
+        _tables(tables, warehouse)
     else:
         _table(str(what), warehouse, form, output)
 
@@ -61,18 +73,23 @@ def _bundle(run: str, target: Path, warehouse: Path | None) -> None:
     say(f"{target}: {run_id}, {target.stat().st_size:,} bytes")
 
 
-def _duckdb(what: str | None, target: Path, warehouse: Path | None) -> None:
+def _duckdb(target: Path, warehouse: Path | None) -> None:
     from gradetrail.cli.query import open_runs, warehouse_folder
-    from gradetrail.errors import Fault, SelectionError
     from gradetrail.warehouse.portable import write_database
 
-    if what is not None:
-        fix = "leave it out, or export a bundle of the run and then that: --warehouse"
-        raise SelectionError(Fault("--duckdb exports the whole warehouse", what, fix=fix))
     with open_runs(warehouse_folder(warehouse)) as opened:
         write_database(opened, target)
         tell_damage(opened)
     say(f"{target}: {target.stat().st_size:,} bytes; open it with any DuckDB")
+
+
+def _tables(folder: Path, warehouse: Path | None) -> None:
+    from gradetrail.cli.query import open_runs, warehouse_folder
+
+    with open_runs(warehouse_folder(warehouse)) as opened:
+        for table, files in opened.write_tables(folder).items():
+            say(f"{folder / table}: {len(files):,} {'file' if len(files) == 1 else 'files'}")
+        tell_damage(opened)
 
 
 def _table(what: str, warehouse: Path | None, form: Format, output: Path | None) -> None:

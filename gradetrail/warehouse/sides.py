@@ -15,6 +15,14 @@ from typing import Any
 from gradetrail.errors import Fault, SelectionError, did_you_mean
 from gradetrail.warehouse.selection import SHOWN, Manifest, by_age, select_run, successor
 
+_ARGUMENTS = (
+    "$a_run, $b_run, a_model := $a_model, b_model := $b_model, a_prompt := $a_prompt, b_prompt := $b_prompt,"
+    " a_scorer := $a_scorer, b_scorer := $b_scorer, a_version := $a_version, b_version := $b_version"
+)
+DIFF = f"from diff({_ARGUMENTS})"
+CHANGES = f"{DIFF} where change <> 'same'"
+COMPARISON = f"from comparison({_ARGUMENTS})"
+
 _SCORER = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?\Z")
 
 

@@ -37,21 +37,13 @@ from gradetrail.warehouse.query import (
     select,
 )
 from gradetrail.warehouse.selection import by_age, select_run
-from gradetrail.warehouse.sides import Dimensions, sides
+from gradetrail.warehouse.sides import CHANGES, COMPARISON, DIFF, Dimensions, sides
 from gradetrail.warehouse.user_objects import user_objects
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
     import pyarrow as pa
-
-_ARGUMENTS = (
-    "$a_run, $b_run, a_model := $a_model, b_model := $b_model, a_prompt := $a_prompt, b_prompt := $b_prompt,"
-    " a_scorer := $a_scorer, b_scorer := $b_scorer, a_version := $a_version, b_version := $b_version"
-)
-DIFF = f"from diff({_ARGUMENTS})"
-CHANGES = f"{DIFF} where change <> 'same'"
-COMPARISON = f"from comparison({_ARGUMENTS})"
 
 
 class Warehouse:
@@ -184,6 +176,15 @@ class Warehouse:
             self._query(text, params, fetch)
         except OSError as error:
             raise SelectionError(Fault(f"cannot write {target}: {error.strerror}", "--output")) from None
+
+    def write_tables(self, folder: str | os.PathLike[str]) -> dict[str, list[str]]:
+        """Write the stored tables below a new folder as plain Parquet files; give the files of each.
+
+        Every row of every file counts, so any engine reads them; see `tables`.
+        """
+        from gradetrail.warehouse.tables import write_tables
+
+        return self._steadily(lambda: write_tables(self._live, Path(folder), as_of=self._as_of))
 
     def table(self, view: str) -> pl.DataFrame:
         """Give all rows of a view, the user's included; SelectionError for an unknown one."""

@@ -112,6 +112,17 @@ def test_a_run_is_exported_as_its_graded_trials(lab: Lab) -> None:
     )
 
 
+def test_the_stored_tables_are_a_folder_of_parquet_that_any_engine_reads(lab: Lab) -> None:
+    lab.write(epochs=2)
+    gradetrail("run", "spec.yaml")
+    done = gradetrail("export", "--tables", "tables")
+    assert (done.code, done.raw) == (0, b""), done.err
+    assert "tables/scores: 1 file\n" in done.err
+    for table in ("trials", "responses", "calls", "scores", "samples"):
+        found = pq.read_table(f"tables/{table}").to_pylist()
+        assert sorted(map(repr, found)) == sorted(map(repr, lab.rows(f"from {table}"))), table
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -119,6 +130,9 @@ def test_a_run_is_exported_as_its_graded_trials(lab: Lab) -> None:
         (("nothing",), "`nothing` is neither a view nor a run"),
         (("latest", "--bundle", "a", "--duckdb", "b"), "--bundle and --duckdb are two exports"),
         (("latest", "--duckdb", "b"), "--duckdb exports the whole warehouse"),
+        (("latest", "--tables", "b"), "--tables exports the whole warehouse"),
+        (("--tables", "a", "--duckdb", "b"), "--duckdb and --tables are two exports"),
+        (("--tables", "."), "is there already"),
         (("latest", "--bundle", "no/such/a.bundle"), "its folder does not exist"),
         (("graded", "--output", "no/such/a.parquet"), "its folder does not exist"),
         (("latest", "--bundle", "a", "--output", "b"), "the file is named already"),
