@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import orjson
 
 from gradetrail.errors import Fault
+from gradetrail.store.interface import Storage
 from gradetrail.store.layout import (
     JOURNAL,
     LOCK,
@@ -26,12 +27,11 @@ from gradetrail.store.layout import (
 )
 from gradetrail.store.packs import KEYED, Held, Record, bodies, latest
 from gradetrail.store.segments import ends_fault
-from gradetrail.store.storage import LocalStorage
 
 LOOSE_FILES = 64
 """Files of one table that are not packed, beyond which packing starts by itself."""
 
-FaultFinder = Callable[[LocalStorage, str, str], Fault | None]
+FaultFinder = Callable[[Storage, str, str], Fault | None]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Chosen:
         return any(self.files.values()) or bool(self.manifests)
 
 
-def loose_files(storage: LocalStorage) -> int:
+def loose_files(storage: Storage) -> int:
     """Count the files that count and are not packed, of the table that has most."""
     record = latest(storage)
     counts = []
@@ -71,13 +71,13 @@ def is_packed(record: Record, table: str, file: str) -> bool:
     return part is not None and record.has_part(table, part)
 
 
-def ends_only(storage: LocalStorage, _: str, name: str) -> Fault | None:
+def ends_only(storage: Storage, _: str, name: str) -> Fault | None:
     """Look at both ends of a file; what is wrong inside comes out when it is read."""
     return ends_fault(storage, name)
 
 
 def choose(
-    storage: LocalStorage,
+    storage: Storage,
     record: Record,
     *,
     fault: FaultFinder = ends_only,
@@ -149,7 +149,7 @@ def _units(
     return units
 
 
-def _manifests(storage: LocalStorage, record: Record, busy: set[str]) -> dict[str, str]:
+def _manifests(storage: Storage, record: Record, busy: set[str]) -> dict[str, str]:
     """Read the manifests that are not packed, or say something else by now."""
     known = bodies(storage, record, "runs")
     found = {}

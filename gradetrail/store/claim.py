@@ -100,6 +100,10 @@ class Claim:
                 self._is_named = True
                 sync_folder(self.path.parent)
 
+    def complete(self) -> None:
+        """Sync: every reader sees what is appended anyway."""
+        self.sync()
+
     def sign(self) -> None:
         """Write who holds the claim, for the message that another process gets."""
         owner = {"host": socket.gethostname(), "pid": os.getpid()}

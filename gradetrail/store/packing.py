@@ -20,6 +20,7 @@ import orjson
 from gradetrail.errors import Fault, StoreError
 from gradetrail.store.choosing import Chosen, FaultFinder, choose, ends_only
 from gradetrail.store.digests import DIGEST, ZEROS, DigestingSink
+from gradetrail.store.interface import Storage
 from gradetrail.store.layout import (
     ScoreFile,
 )
@@ -36,7 +37,6 @@ from gradetrail.store.packs import (
 )
 from gradetrail.store.schema import FACT_ROW_GROUP, ROW_GROUP
 from gradetrail.store.segments import content_fault, row_groups, writing
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,7 +110,7 @@ class Packed:
     n_rows: int
 
 
-def pack(storage: LocalStorage, written_by: str) -> Packed | None:
+def pack(storage: Storage, written_by: str) -> Packed | None:
     """Pack all that is finished; None if another packer was faster. The caller holds PACK_LOCK."""
     import pyarrow as pa
 
@@ -132,7 +132,7 @@ def pack(storage: LocalStorage, written_by: str) -> Packed | None:
     return Packed(n_files + len(chosen.manifests), len(new), sum(pack.n_rows for pack in new))
 
 
-def commit(storage: LocalStorage, record: Record, done: Record, written_by: str) -> bool:
+def commit(storage: Storage, record: Record, done: Record, written_by: str) -> bool:
     """Publish a record that follows another; False if that has a follower already."""
     name = record_name(done.number)
     if storage.create(name, lambda sink: sink.write(encoded(done, written_by))):
@@ -143,7 +143,7 @@ def commit(storage: LocalStorage, record: Record, done: Record, written_by: str)
 
 
 def merged(
-    storage: LocalStorage,
+    storage: Storage,
     record: Record,
     chosen: Chosen,
     gone: Gone | None = None,
@@ -207,7 +207,7 @@ def masked_by(pack: PackFile, fresh: Iterable[Held]) -> PackFile:
 
 
 def _to_merge(
-    packs: list[PackFile], fresh: Mapping[Held, list[str]], storage: LocalStorage, gone: frozenset[str]
+    packs: list[PackFile], fresh: Mapping[Held, list[str]], storage: Storage, gone: frozenset[str]
 ) -> list[PackFile]:
     """Choose the packs that are written again: small ones, and those of which much is masked.
 
@@ -219,7 +219,7 @@ def _to_merge(
     if fresh:
         names = [name for names in fresh.values() for name in names]
         some = names[:: -(-len(names) // SAMPLED)]
-        counted = sum(pq.read_metadata(storage.path(name)).num_rows for name in some)
+        counted = sum(pq.read_metadata(storage.local(name)).num_rows for name in some)
         n_rows = counted * len(names) // len(some)
         for pack in sorted(packs, key=lambda pack: pack.n_rows):
             if len(wanted) >= MERGED_AT_ONCE or pack in wanted:
@@ -230,28 +230,26 @@ def _to_merge(
     return [pack for pack in packs if pack in wanted]
 
 
-def _of_files(
-    storage: LocalStorage, table: str, files: Mapping[Held, list[str]], rank: int
-) -> Iterator[Chunk]:
+def _of_files(storage: Storage, table: str, files: Mapping[Held, list[str]], rank: int) -> Iterator[Chunk]:
     for held in sorted(files):
         for name in files[held]:
             yield Chunk(held, rank, _of_file(storage, table, name, held))
 
 
-def _of_file(storage: LocalStorage, table: str, name: str, held: Held) -> Iterator[pa.Table]:
-    for rows in row_groups(storage.path(name), table, verified=True):
+def _of_file(storage: Storage, table: str, name: str, held: Held) -> Iterator[pa.Table]:
+    for rows in row_groups(storage.local(name), table, verified=True):
         if rows.num_rows and rows.column(KEYED[table])[0].as_py() != held[0]:
             raise StoreError(Fault(f"holds something else than {held[0]}", name))
         yield rows
 
 
-def _of_pack(storage: LocalStorage, pack: PackFile, rank: int) -> Iterator[Chunk]:
+def _of_pack(storage: Storage, pack: PackFile, rank: int) -> Iterator[Chunk]:
     """Yield what a pack holds, run by run; a run that goes over several row groups comes in pieces."""
     import pyarrow.compute as pc
 
     compute: Any = pc  # newer than the stubs
     column = KEYED[pack.table]
-    for group in row_groups(storage.path(pack.name), pack.table, verified=True):
+    for group in row_groups(storage.local(pack.name), pack.table, verified=True):
         keys: Any = group.column(column)
         if pack.table == "scores":
             scorers: Any = pc.utf8_slice_codeunits(group.column("scorer_id"), 0, 12)
@@ -267,7 +265,7 @@ def _of_pack(storage: LocalStorage, pack: PackFile, rank: int) -> Iterator[Chunk
 
 
 def _written(
-    storage: LocalStorage, table: str, chunks: Iterator[Chunk], number: int, token: str
+    storage: Storage, table: str, chunks: Iterator[Chunk], number: int, token: str
 ) -> Iterator[PackFile]:
     """Write chunks, which come in order, as packs of about PACK_ROWS."""
     runs = groupby(chunks, key=lambda chunk: chunk.held[0])
@@ -323,14 +321,14 @@ def _grouped(pieces: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def _notes(storage: LocalStorage, chosen: Chosen) -> dict[str, str]:
+def _notes(storage: Storage, chosen: Chosen) -> dict[str, str]:
     """Give the metadata of score files as JSON, by stem."""
     import pyarrow.parquet as pq
 
     found = {}
     for (run_id, scorer12), number in chosen.absorbed.get("scores", {}).items():
         score = ScoreFile(run_id, scorer12, number)
-        known = pq.read_metadata(storage.path(score.name)).metadata or {}
+        known = pq.read_metadata(storage.local(score.name)).metadata or {}
         notes = {
             k.decode(): v.decode() for k, v in known.items() if k.decode() not in ("ARROW:schema", DIGEST)
         }

@@ -17,8 +17,8 @@ import orjson
 
 from gradetrail.errors import Fault, StoreError
 from gradetrail.store.digests import certified
+from gradetrail.store.interface import Storage
 from gradetrail.store.layout import PARQUET, Part, ScoreFile
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,7 +175,7 @@ def decoded(number: int, data: bytes) -> Record:
     return Record(number, files, dict(body["bodies"]), absorbed, frozenset(body["manifests"]))
 
 
-def latest(storage: LocalStorage, faults: list[Fault] | None = None) -> Record:
+def latest(storage: Storage, faults: list[Fault] | None = None) -> Record:
     """Read the highest record; a damaged one is added to `faults`, and the one before it is taken.
 
     Without `faults` it is a StoreError: to write on from an older record would lose rows.
@@ -193,19 +193,19 @@ def latest(storage: LocalStorage, faults: list[Fault] | None = None) -> Record:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             passed.add(numbers[0])
             fix = "restore the file from a copy of the warehouse, or `gradetrail check --repair`"
-            fault = Fault(f"damaged: {error!r}", str(storage.path(name)), fix=fix)
+            fault = Fault(f"damaged: {error!r}", storage.place(name), fix=fix)
             if faults is None:
                 raise StoreError(fault) from None
             faults.append(fault)
 
 
-def highest(storage: LocalStorage) -> int:
+def highest(storage: Storage) -> int:
     """Give the number of the highest record; 0 if there is none."""
     return max(record_numbers(storage.list(FOLDER)), default=0)
 
 
 def packed_rows(
-    storage: LocalStorage, record: Record, table: str, held: Held, columns: Iterable[str] | None = None
+    storage: Storage, record: Record, table: str, held: Held, columns: Iterable[str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows that packs have of a run (of a run by a scorer), in order; checksums are compared."""
     import pyarrow as pa
@@ -217,7 +217,7 @@ def packed_rows(
     read = None if wanted is None else [*wanted, KEYED[table], *(["scorer_id"] if held[1] else [])]
     for pack in record.holders(table, held):
         groups = row_groups(
-            storage.path(pack.name), table, read, verified=True, encoded=True,
+            storage.local(pack.name), table, read, verified=True, encoded=True,
             between=(KEYED[table], held[0], held[0]),
         )  # fmt: skip
         for rows in groups:
@@ -229,7 +229,7 @@ def packed_rows(
                 yield found if wanted is None else found.select(wanted)
 
 
-def bodies(storage: LocalStorage, record: Record, kind: str) -> dict[str, str]:
+def bodies(storage: Storage, record: Record, kind: str) -> dict[str, str]:
     """Read all texts of a kind by name, without pyarrow, which takes longer to import than this."""
     name = record.bodies.get(kind)
     if name is None:
@@ -237,5 +237,5 @@ def bodies(storage: LocalStorage, record: Record, kind: str) -> dict[str, str]:
     from gradetrail import sql
 
     with sql.connect() as con:
-        found = sql.run_file(con, "warehouse/bodies", {"file": str(storage.path(name))}).fetchall()
+        found = sql.run_file(con, "warehouse/bodies", {"file": str(storage.local(name))}).fetchall()
     return dict(found)

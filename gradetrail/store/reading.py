@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gradetrail.errors import Fault, QueryError, StoreError
 from gradetrail.store.digests import record_of
 from gradetrail.store.folding import folded, piece_of
+from gradetrail.store.interface import Storage
 from gradetrail.store.journal import Journal, parse
 from gradetrail.store.layout import (
     JOURNAL,
@@ -37,7 +38,6 @@ from gradetrail.store.packs import Held, Record, bodies, highest, latest, packed
 from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
 from gradetrail.store.sealing import packed_piece, run_parts, trial_piece
 from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ LOOKS = 100
 class Look:
     """Looks at a warehouse; remembers which files were found whole, since files never change."""
 
-    def __init__(self, storage: LocalStorage) -> None:
+    def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self._whole: set[str] = set()
         self._broken: dict[str, Fault] = {}
@@ -126,7 +126,7 @@ class Look:
             except FileNotFoundError:
                 continue
         raise StoreError(
-            Fault("files vanish as fast as they are listed", str(self.storage.root), fix="try again")
+            Fault("files vanish as fast as they are listed", self.storage.place(), fix="try again")
         )
 
 
@@ -171,10 +171,10 @@ class _Glance:
             table: frozenset(self.record.absorbed[table]) - self._masked.get(table, set()) for table in TABLES
         }
         partly: dict[str, dict[str, frozenset[Held]]] = {}
-        absolute = {table: [str(self.storage.path(name)) for name in found[table]] for table in TABLES}
+        absolute = {table: [str(self.storage.local(name)) for name in found[table]] for table in TABLES}
         for pack in self.record.files:
             if self._is_whole(pack.name):
-                path = str(self.storage.path(pack.name))
+                path = str(self.storage.local(pack.name))
                 newer = {h for h in self._masked.get(pack.table, ()) if pack.first <= h[0] <= pack.last}
                 if masked := pack.masked | newer:
                     partly.setdefault(pack.table, {})[path] = masked
@@ -227,13 +227,13 @@ class _Glance:
         listed = [file for file in self.storage.list(folder) if file.endswith(".json")]
         packed = self._packed_manifests() if folder == "runs" else {}
         whole: dict[str, dict[str, Any]] = {}
-        for file in listed:
-            name = f"{folder}/{file}"
+        names = [f"{folder}/{file}" for file in listed]
+        for file, name, data in zip(listed, names, self.storage.read_all(names), strict=True):
             try:
-                whole[file] = record_of(self.storage.read(name))
+                whole[file] = record_of(data)
             except ValueError:
                 self.damaged.append(
-                    Fault("damaged: not a JSON object", str(self.storage.path(name)), fix=DAMAGE_FIX)
+                    Fault("damaged: not a JSON object", self.storage.place(name), fix=DAMAGE_FIX)
                 )
         found = {**packed, **whole}
         for file in sorted(found):
@@ -247,9 +247,9 @@ class _Glance:
         try:
             return self.look.manifests(self.record)
         except (QueryError, ValueError) as error:
-            if not self.storage.path(name).exists():
+            if not self.storage.has(name):
                 raise FileNotFoundError(name) from None
-            self.damaged.append(Fault(f"damaged: {error}", str(self.storage.path(name)), fix=DAMAGE_FIX))
+            self.damaged.append(Fault(f"damaged: {error}", self.storage.place(name), fix=DAMAGE_FIX))
             return {}
 
     def _files(self, table: str, prefix: str = "") -> Iterator[str]:
@@ -264,7 +264,7 @@ class _Glance:
         return fault is None
 
     def _foreign(self, table: str, file: str) -> None:
-        place = str(self.storage.path(f"{table}/{file}"))
+        place = self.storage.place(f"{table}/{file}")
         self.damaged.append(
             Fault("not a name that gradetrail gives", place, fix="move the file out of the warehouse")
         )
@@ -298,7 +298,7 @@ class _Glance:
 
     def _journal(self, part: Part) -> Journal:
         if part not in self._journals:
-            journal = parse(self.storage.read(part.journal), str(self.storage.path(part.journal)))
+            journal = parse(self.storage.read(part.journal), self.storage.place(part.journal))
             self.damaged.extend(journal.faults)
             self._journals[part] = journal
         return self._journals[part]
@@ -345,7 +345,9 @@ class _Glance:
         import pyarrow as pa
 
         pieces = [
-            piece_of(loose[part]) if part in loose else trial_piece(self.storage.path(part.segment("trials")))
+            piece_of(loose[part])
+            if part in loose
+            else trial_piece(self.storage.local(part.segment("trials")))
             for part in sorted([*segments, *loose])
         ]
         if not any(part.is_fold for part in segments):
@@ -360,7 +362,7 @@ class _Glance:
             names += [pack.name for pack in self.record.holders("trials", (run_id, ""))]
             if self.look.suspect("trials", names, is_thorough=True):
                 raise FileNotFoundError from None
-            raise StoreError(Fault(f"trials cannot be read: {error}", str(self.storage.root))) from error
+            raise StoreError(Fault(f"trials cannot be read: {error}", self.storage.place())) from error
 
 
 def _joined(tables: Iterable[pa.Table], table: str) -> pa.Table:

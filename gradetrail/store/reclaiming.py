@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradetrail.store.choosing import is_packed
+from gradetrail.store.interface import Storage
 from gradetrail.store.layout import LOCK, highest_scores, parse_part, parse_scores, run_lock
 from gradetrail.store.packs import (
     FOLDER,
@@ -24,7 +25,6 @@ from gradetrail.store.packs import (
     record_name,
     record_numbers,
 )
-from gradetrail.store.storage import LocalStorage
 
 GRACE_S = 3600.0
 DEAD_AFTER_S = 3600.0
@@ -40,13 +40,13 @@ class Reclaimed:
     n_bytes: int = 0
 
 
-def reclaim(storage: LocalStorage, grace_s: float = GRACE_S) -> Reclaimed:
+def reclaim(storage: Storage, grace_s: float = GRACE_S) -> Reclaimed:
     """Delete what is packed, superseded or left over; the caller holds PACK_LOCK."""
     now = time.time()
     n_files = n_bytes = 0
     for name in [*_unneeded(storage, now - grace_s), *_left_over(storage, now - max(grace_s, DEAD_AFTER_S))]:
         try:
-            n_bytes += storage.path(name).stat().st_size
+            n_bytes += storage.size(name)
         except FileNotFoundError:
             continue
         storage.delete(name)
@@ -55,7 +55,7 @@ def reclaim(storage: LocalStorage, grace_s: float = GRACE_S) -> Reclaimed:
     return Reclaimed(n_files + n_manifests, n_bytes + n_more)
 
 
-def due(storage: LocalStorage, before: float) -> Record:
+def due(storage: Storage, before: float) -> Record:
     """Read the highest record that is older than `before`."""
     for number in record_numbers(storage.list(FOLDER)):
         name = record_name(number)
@@ -64,7 +64,7 @@ def due(storage: LocalStorage, before: float) -> Record:
     return Record()
 
 
-def _unneeded(storage: LocalStorage, before: float) -> Iterator[str]:
+def _unneeded(storage: Storage, before: float) -> Iterator[str]:
     record = due(storage, before)
     numbers = record_numbers(storage.list(FOLDER))
     needed: set[str] = set()
@@ -87,7 +87,7 @@ def _unneeded(storage: LocalStorage, before: float) -> Iterator[str]:
 
 
 def _superseded(
-    storage: LocalStorage, table: str, files: list[str], record: Record, before: float
+    storage: Storage, table: str, files: list[str], record: Record, before: float
 ) -> Iterator[str]:
     """List parts below a fold, and scores below newer ones, that have been so since before the moment."""
     loose = [file for file in files if not is_packed(record, table, file)]
@@ -111,7 +111,7 @@ def _superseded(
             yield part.segment(table)
 
 
-def _left_over(storage: LocalStorage, before: float) -> Iterator[str]:
+def _left_over(storage: Storage, before: float) -> Iterator[str]:
     for folder in FOLDERS:
         yield from storage.old_temporary(folder, before)
     for folder in ("journal", "runs"):
@@ -123,7 +123,7 @@ def _left_over(storage: LocalStorage, before: float) -> Iterator[str]:
                     claim.release(delete=True)
 
 
-def _manifests(storage: LocalStorage, before: float) -> tuple[int, int]:
+def _manifests(storage: Storage, before: float) -> tuple[int, int]:
     packed, record = due(storage, before).manifests, latest(storage)
     if not packed:
         return 0, 0

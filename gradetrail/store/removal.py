@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.errors import Fault, StoreError
 from gradetrail.store.choosing import Chosen, choose, is_packed
+from gradetrail.store.interface import Storage
 from gradetrail.store.layout import PARQUET, parse_part, parse_scores
 from gradetrail.store.packing import Gone, commit, merged
 from gradetrail.store.packs import FOLDER, latest, parse_pack, record_numbers
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class Removal:
         return Gone(by_table, {self.run_id: self.kept} if self.kept else {})
 
 
-def loose_files(storage: LocalStorage, removal: Removal) -> dict[str, int]:
+def loose_files(storage: Storage, removal: Removal) -> dict[str, int]:
     """Give the files that hold what goes, with their bytes."""
     gone = removal.gone()
     found = [f"runs/{removal.run_id}.json", f"logs/{removal.run_id}.jsonl"]
@@ -64,11 +64,11 @@ def loose_files(storage: LocalStorage, removal: Removal) -> dict[str, int]:
     sizes = {}
     for name in found:
         with contextlib.suppress(FileNotFoundError):
-            sizes[name] = storage.path(name).stat().st_size
+            sizes[name] = storage.size(name)
     return sizes
 
 
-def packed_bytes(storage: LocalStorage, record: Record, removal: Removal) -> int:
+def packed_bytes(storage: Storage, record: Record, removal: Removal) -> int:
     """Estimate how many bytes of packs go, by their share of rows."""
     from gradetrail.store.segments import row_groups
 
@@ -78,14 +78,14 @@ def packed_bytes(storage: LocalStorage, record: Record, removal: Removal) -> int
             for run_id in runs:
                 if pack.table == table and pack.first <= run_id <= pack.last and pack.n_rows:
                     groups = row_groups(
-                        storage.path(pack.name), table, ["run_id"], between=("run_id", run_id, run_id)
+                        storage.local(pack.name), table, ["run_id"], between=("run_id", run_id, run_id)
                     )
                     n_rows = sum(rows.column("run_id").to_pylist().count(run_id) for rows in groups)
-                    total += storage.path(pack.name).stat().st_size * n_rows / pack.n_rows
+                    total += storage.size(pack.name) * n_rows / pack.n_rows
     return round(total)
 
 
-def remove(storage: LocalStorage, removal: Removal, written_by: str) -> int:
+def remove(storage: Storage, removal: Removal, written_by: str) -> int:
     """Remove it for good; give the bytes that were freed. The caller holds PACK_LOCK and the run's lock.
 
     Raises StoreError, and removes nothing, if a file that holds some of it is damaged.
@@ -109,7 +109,7 @@ def remove(storage: LocalStorage, removal: Removal, written_by: str) -> int:
         pack.name
         for pack in record.files
         if any(pack.first <= run_id <= pack.last for run_id in gone.runs(pack.table))
-        and not storage.path(pack.name).exists()
+        and not storage.has(pack.name)
     ]
     if damaged:
         raise StoreError(Fault("missing", damaged[0], fix="gradetrail check --repair"))
@@ -139,12 +139,12 @@ def _nothing() -> Chosen:
     return Chosen({}, empty, {})
 
 
-def _commit(storage: LocalStorage, record: Record, done: Record, written_by: str) -> None:
+def _commit(storage: Storage, record: Record, done: Record, written_by: str) -> None:
     if not commit(storage, record, done, written_by):
-        raise StoreError(Fault("another process packed meanwhile", str(storage.root), fix="try again"))
+        raise StoreError(Fault("another process packed meanwhile", storage.place(), fix="try again"))
 
 
-def _delete_old(storage: LocalStorage, record: Record) -> None:
+def _delete_old(storage: Storage, record: Record) -> None:
     """Delete every pack and record but the present one, and what it has absorbed."""
     needed = record.names()
     for file in storage.list(FOLDER):
@@ -153,7 +153,7 @@ def _delete_old(storage: LocalStorage, record: Record) -> None:
             storage.delete(name)
 
 
-def _size(storage: LocalStorage) -> int:
+def _size(storage: Storage) -> int:
     folders = ("trials", "scores", *PAID, "samples", FOLDER)
     files = [f"{folder}/{file}" for folder in folders for file in storage.list(folder)]
-    return sum(storage.path(name).stat().st_size for name in files if name.endswith((PARQUET, ".json")))
+    return sum(storage.size(name) for name in files if name.endswith((PARQUET, ".json")))

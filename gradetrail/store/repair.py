@@ -13,17 +13,17 @@ from typing import Any
 
 from gradetrail.errors import Fault
 from gradetrail.store.digests import digest_fault
+from gradetrail.store.interface import Storage
 from gradetrail.store.journal import parse
 from gradetrail.store.layout import FORMAT_FILE, JOURNAL, PARQUET
 from gradetrail.store.packing import commit
 from gradetrail.store.packs import FOLDER, KEYED, Held, Record, latest, parse_pack, record_numbers
 from gradetrail.store.segments import DAMAGE_FIX, row_groups
-from gradetrail.store.storage import LocalStorage
 
 JSON_FOLDERS = ("runs", "scorers", "tasks", FOLDER)
 
 
-def damaged(storage: LocalStorage) -> Iterator[tuple[str, Fault]]:
+def damaged(storage: Storage) -> Iterator[tuple[str, Fault]]:
     """Yield name and fault of every file that is not what was written, or is no file of ours."""
     names = [FORMAT_FILE]
     for folder in (*KEYED, *JSON_FOLDERS):
@@ -31,33 +31,33 @@ def damaged(storage: LocalStorage) -> Iterator[tuple[str, Fault]]:
         names += [f"{folder}/{file}" for file in storage.list(folder) if file.endswith(suffixes)]
     for name in names:
         try:
-            why = digest_fault(storage.path(name))
+            why = digest_fault(storage.local(name, afresh=True))
         except FileNotFoundError:
             continue  # packed or sealed meanwhile
         if why is not None:
-            yield name, Fault(f"damaged: {why}", str(storage.path(name)), fix=DAMAGE_FIX)
+            yield name, Fault(f"damaged: {why}", storage.place(name), fix=DAMAGE_FIX)
     yield from _missing(storage)
     for file in storage.list("journal"):
         name = f"journal/{file}"
         if file.endswith(JOURNAL):
             try:
-                faults = parse(storage.read(name), str(storage.path(name))).faults
+                faults = parse(storage.read(name), storage.place(name)).faults
             except FileNotFoundError:
                 continue
             yield from ((name, fault) for fault in faults)
 
 
-def _missing(storage: LocalStorage) -> Iterator[tuple[str, Fault]]:
+def _missing(storage: Storage) -> Iterator[tuple[str, Fault]]:
     record = latest(storage, [])
     for name in [*(pack.name for pack in record.files), *record.bodies.values()]:
-        if not storage.path(name).exists():
+        if not storage.has(name):
             yield (
                 name,
-                Fault("missing: the record of packs names it", str(storage.path(name)), fix=DAMAGE_FIX),
+                Fault("missing: the record of packs names it", storage.place(name), fix=DAMAGE_FIX),
             )
 
 
-def set_aside(storage: LocalStorage, names: list[str], written_by: str) -> list[str]:
+def set_aside(storage: Storage, names: list[str], written_by: str) -> list[str]:
     """Move damaged files to `quarantine/`; give what was moved. The caller holds PACK_LOCK.
 
     The format file stays: to restore it by hand is safer. A journal part stays too: the run's next
@@ -66,7 +66,7 @@ def set_aside(storage: LocalStorage, names: list[str], written_by: str) -> list[
     records = {f"{FOLDER}/{number}.json" for number in record_numbers(storage.list(FOLDER))}
     moved = []
     for name in names:
-        if name in records and storage.path(name).exists():
+        if name in records and storage.has(name):
             storage.move(name, "quarantine")
             moved.append(name)
     packs = {name for name in names if parse_pack(name.partition("/")[2])}
@@ -75,13 +75,13 @@ def set_aside(storage: LocalStorage, names: list[str], written_by: str) -> list[
         commit(storage, record, without(storage, record, packs), written_by)
     for name in names:
         is_kept = name == FORMAT_FILE or name.endswith(JOURNAL) or name in records
-        if not is_kept and storage.path(name).exists():
+        if not is_kept and storage.has(name):
             storage.move(name, "quarantine")
             moved.append(name)
     return moved
 
 
-def without(storage: LocalStorage, record: Record, packs: set[str]) -> Record:
+def without(storage: Storage, record: Record, packs: set[str]) -> Record:
     """Give the record that follows when some packs are gone."""
     files = tuple(pack for pack in record.files if pack.name not in packs)
     absorbed = {table: dict(record.absorbed[table]) for table in KEYED}
@@ -98,13 +98,13 @@ def without(storage: LocalStorage, record: Record, packs: set[str]) -> Record:
     return Record(record.number + 1, files, bodies, absorbed, manifests)
 
 
-def _held(storage: LocalStorage, record: Record, table: str) -> set[Held]:
+def _held(storage: Storage, record: Record, table: str) -> set[Held]:
     """Collect what the packs of a table hold that counts."""
     columns = [KEYED[table], *(["scorer_id"] if table == "scores" else [])]
     found: set[Held] = set()
     for pack in record.files:
         if pack.table == table:
-            for rows in row_groups(storage.path(pack.name), table, columns):
+            for rows in row_groups(storage.local(pack.name), table, columns):
                 unique: Any = rows.group_by(columns).aggregate([])
                 keys = unique.column(columns[0]).to_pylist()
                 scorers = unique.column("scorer_id").to_pylist() if table == "scores" else [""] * len(keys)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from gradetrail.errors import Fault, RunLockedError, StoreError
 from gradetrail.store.folding import Piece, folded, piece_of
+from gradetrail.store.interface import Storage
 from gradetrail.store.journal import parse
 from gradetrail.store.layout import JOURNAL, PARQUET, Part, parse_part, trial_sources
 from gradetrail.store.packs import Record, packed_rows
 from gradetrail.store.packs import latest as latest_record
 from gradetrail.store.schema import JOURNALED, TRIAL_KEY
 from gradetrail.store.segments import conformed, content_fault, footer_fault, publish, row_groups, writing
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,23 +38,23 @@ class Absorbed:
     """Damaged lines; their journal part was moved to `quarantine/`."""
 
 
-def run_parts(storage: LocalStorage, table: str, run_id: str) -> list[Part]:
+def run_parts(storage: Storage, table: str, run_id: str) -> list[Part]:
     """List the segments of a run, or its journal parts where `table` is `journal`."""
     suffix = JOURNAL if table == "journal" else PARQUET
     parts = (parse_part(file, suffix) for file in storage.list(table) if file.startswith(f"{run_id}."))
     return sorted(part for part in parts if part is not None and part.run_id == run_id)
 
 
-def next_number(storage: LocalStorage, run_id: str) -> int:
+def next_number(storage: Storage, run_id: str) -> int:
     """Give a part number above every one that the run has used; 0 is the plan's."""
     used = [part.number for table in ("journal", *JOURNALED) for part in run_parts(storage, table, run_id)]
     # looked at last: what was packed is deleted only after the record says so
     return max([*used, latest_record(storage).next_part(run_id)]) + 1
 
 
-def seal(storage: LocalStorage, part: Part) -> Absorbed:
+def seal(storage: Storage, part: Part) -> Absorbed:
     """Publish a journal part that nobody writes to any more, and delete it. May be repeated."""
-    place = str(storage.path(part.journal))
+    place = storage.place(part.journal)
     try:
         journal = parse(storage.read(part.journal), place)
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def latest(trials: pa.Table) -> pa.Table:
     return pa.concat_tables([fitting.slice(0, 0), *folded([piece_of(fitting)], TRIAL_KEY)])
 
 
-def absorb(storage: LocalStorage, run_id: str) -> Absorbed:
+def absorb(storage: Storage, run_id: str) -> Absorbed:
     """Seal what dead writers of the run left; the caller holds the run's lock."""
     for table in JOURNALED:
         storage.delete_temporary(table, f"{run_id}.")
@@ -103,12 +103,12 @@ def trial_piece(path: Path) -> Piece:
     return batches
 
 
-def packed_piece(storage: LocalStorage, record: Record, run_id: str) -> Piece:
+def packed_piece(storage: Storage, record: Record, run_id: str) -> Piece:
     """Make a piece of the trials that packs have of a run."""
     return lambda columns: packed_rows(storage, record, "trials", (run_id, ""), columns)
 
 
-def fold(storage: LocalStorage, run_id: str) -> bool:
+def fold(storage: Storage, run_id: str) -> bool:
     """Publish all trials of a run as one file, if they are in several; the caller holds the lock.
 
     A run with a damaged file is left as it is, so that the damage stays in sight.
@@ -129,7 +129,7 @@ def fold(storage: LocalStorage, run_id: str) -> bool:
             return False
         whole = Part(run_id, segments[-1].number, is_fold=True)
         base = [packed_piece(storage, record, run_id)] if is_based else []
-        pieces = [*base, *(trial_piece(storage.path(name)) for name in names)]
+        pieces = [*base, *(trial_piece(storage.local(name)) for name in names)]
         try:
             if storage.create(whole.segment("trials"), writing("trials", folded(pieces, TRIAL_KEY))):
                 return True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from gradetrail.errors import Fault, StoreError, did_you_mean
 from gradetrail.store.digests import DIGEST, ZEROS, DigestingSink
 from gradetrail.store.folding import in_order, order_of
+from gradetrail.store.interface import Storage
 from gradetrail.store.schema import (
     FACT_ROW_GROUP,
     REQUIRED,
@@ -25,7 +26,6 @@ from gradetrail.store.schema import (
     dictionary_columns,
     repeated_text,
 )
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,14 +122,14 @@ def writing(
 
 
 def publish(
-    storage: LocalStorage, table: str, stem: str, rows: pa.Table, metadata: Mapping[str, Any] | None = None
+    storage: Storage, table: str, stem: str, rows: pa.Table, metadata: Mapping[str, Any] | None = None
 ) -> bool:
     """Publish `<table>/<stem>.parquet`; False if it is there already."""
     fitting = (conformed(table, given) for given in (rows,))  # only if the name is free
     return storage.create(f"{table}/{stem}.parquet", writing(table, fitting, metadata))
 
 
-def publish_batches(storage: LocalStorage, table: str, stem: str, batches: Iterable[pa.Table]) -> bool:
+def publish_batches(storage: Storage, table: str, stem: str, batches: Iterable[pa.Table]) -> bool:
     """Publish rows that come in the table's order, in parts; False if the name is taken.
 
     Memory holds one part, and the row group that is being written.
@@ -157,7 +157,7 @@ def holds(path: Path, table: str, batches: Iterable[pa.Table]) -> bool:
     return all(stored is not None and stored.equals(rows) for stored, rows in zip_longest(*sides))
 
 
-def ends_fault(storage: LocalStorage, name: str) -> Fault | None:
+def ends_fault(storage: Storage, name: str) -> Fault | None:
     """Look at size and both ends of a file, which catches what a crash or a full disk leaves.
 
     Raises FileNotFoundError if the file is gone.
@@ -170,14 +170,14 @@ def ends_fault(storage: LocalStorage, name: str) -> Fault | None:
     return None
 
 
-def footer_fault(storage: LocalStorage, table: str, name: str) -> Fault | None:
+def footer_fault(storage: Storage, table: str, name: str) -> Fault | None:
     """Parse a file's footer and look for field ids, without which every column would read as NULL."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         fault = ends_fault(storage, name)
-        if fault is None and not _ids(pq.read_schema(storage.path(name))).keys() & _wanted(table).keys():
+        if fault is None and not _ids(pq.read_schema(storage.local(name))).keys() & _wanted(table).keys():
             fault = _damage(storage, name, "no column has a field id")
     except FileNotFoundError:
         return None
@@ -186,7 +186,7 @@ def footer_fault(storage: LocalStorage, table: str, name: str) -> Fault | None:
     return fault
 
 
-def content_fault(storage: LocalStorage, table: str, name: str) -> Fault | None:
+def content_fault(storage: Storage, table: str, name: str) -> Fault | None:
     """Read a whole file and compare the checksum of every page."""
     import pyarrow as pa
 
@@ -194,7 +194,7 @@ def content_fault(storage: LocalStorage, table: str, name: str) -> Fault | None:
     if fault is not None:
         return fault
     try:
-        for _ in row_groups(storage.path(name), table, verified=True):
+        for _ in row_groups(storage.local(name), table, verified=True):
             pass
     except FileNotFoundError:
         return None
@@ -203,8 +203,8 @@ def content_fault(storage: LocalStorage, table: str, name: str) -> Fault | None:
     return None
 
 
-def _damage(storage: LocalStorage, name: str, why: str) -> Fault:
-    return Fault(f"damaged: {why}", str(storage.path(name)), fix=DAMAGE_FIX)
+def _damage(storage: Storage, name: str, why: str) -> Fault:
+    return Fault(f"damaged: {why}", storage.place(name), fix=DAMAGE_FIX)
 
 
 def _ids(schema: pa.Schema) -> dict[int, str]:

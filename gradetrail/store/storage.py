@@ -1,9 +1,9 @@
-"""The only module that touches the disk: create if absent, replace, list, read, delete, claim.
+"""A warehouse in a folder of a local disk: create if absent, replace, list, read, delete, claim.
 
 Invariant: a name appears with its whole content or not at all, and once it is there its content never
 changes (but for manifests, which are replaced whole, and claims, which grow). `create` writes a
 temporary name, syncs it, links it to the final name, which fails if that is taken, and syncs the
-folder. An object store with conditional writes can offer the same methods.
+folder.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gradetrail.errors import Fault, StoreError
 from gradetrail.store.claim import Claim, is_named, lock, store_error, sync_folder, told
 
 TEMPORARY = ".tmp"
@@ -32,9 +33,60 @@ class LocalStorage:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    @property
+    def home(self) -> Path:
+        """The folder itself: what the user adds and logs are beside the rest."""
+        return self.root
+
     def path(self, name: str) -> Path:
         """Give the absolute path of a name."""
         return self.root / name
+
+    def place(self, name: str = "") -> str:
+        """Say where a name is, for messages."""
+        return str(self.root / name)
+
+    def local(self, name: str, *, afresh: bool = False) -> Path:  # noqa: ARG002 - there are no copies
+        """Give the file itself."""
+        return self.root / name
+
+    def name(self, file: str | Path) -> str:
+        """Give the name of a file."""
+        return Path(file).relative_to(self.root).as_posix()
+
+    def fetch(self, names: Collection[str]) -> None:
+        """Do nothing: what is here is at hand."""
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Do nothing: there are no copies."""
+
+    def tidy(self, older_than_s: float) -> None:
+        """Do nothing: there are no copies."""
+
+    def stranded(self, run_id: str) -> tuple[Path, ...]:  # noqa: ARG002 - a part is in `journal` or nowhere
+        """Find nothing: every reader sees what a dead writer appended."""
+        return ()
+
+    def prepare(self) -> tuple[str, ...]:
+        """Make the folder if need be, and list what is at its top, hidden and temporary files apart."""
+        if self.root.exists() and not self.root.is_dir():
+            raise StoreError(
+                Fault("is a file, not a folder", str(self.root), fix="give a folder: --warehouse DIR")
+            )
+        with told("make a warehouse", self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            names = os.listdir(self.root)
+        return tuple(name for name in names if not name.startswith(".") and not name.endswith(TEMPORARY))
+
+    def exists(self) -> bool:
+        """Say whether the folder is there."""
+        return self.root.exists()
+
+    def check_writable(self) -> None:
+        """Raise StoreError if nothing may be written."""
+        if not os.access(self.root, os.W_OK):
+            fix = "give a folder that you may write to: --warehouse DIR or GRADETRAIL_WAREHOUSE"
+            raise StoreError(Fault("may not be written to", str(self.root), fix=fix))
 
     def list(self, folder: str) -> list[str]:
         """List file names, sorted, without temporary ones; a folder that was never used is empty."""
@@ -54,6 +106,18 @@ class LocalStorage:
                 with contextlib.suppress(FileNotFoundError):
                     found[file] = self.path(f"{folder}/{file}").stat().st_size
         return found
+
+    def has(self, name: str) -> bool:
+        """Say whether a file is there."""
+        return self.path(name).exists()
+
+    def size(self, name: str) -> int:
+        """Give a file's bytes; FileNotFoundError if it is not there."""
+        return self.path(name).stat().st_size
+
+    def read_all(self, names: Collection[str]) -> Iterator[bytes]:
+        """Read files in their order; FileNotFoundError if one is gone."""
+        return map(self.read, names)
 
     def read(self, name: str) -> bytes:
         """Read a whole file; FileNotFoundError if it is not there."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +21,8 @@ import orjson
 
 from gradetrail.errors import Fault, QueryError, RunLockedError, StoreError, did_you_mean
 from gradetrail.store.choosing import LOOSE_FILES, loose_files
-from gradetrail.store.claim import told
 from gradetrail.store.digests import certified, record_of
+from gradetrail.store.interface import Storage
 from gradetrail.store.journal import Row
 from gradetrail.store.layout import (
     FORMAT_FILE,
@@ -38,12 +37,12 @@ from gradetrail.store.layout import (
 from gradetrail.store.live import Live
 from gradetrail.store.packing import Packed, pack
 from gradetrail.store.packs import PACK_LOCK, Record, latest, table_of
+from gradetrail.store.places import storage_at
 from gradetrail.store.reading import Look
 from gradetrail.store.reclaiming import GRACE_S, Reclaimed, reclaim
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import added
 from gradetrail.store.segments import conformed, holds, ordered, publish, publish_batches, read, writing
-from gradetrail.store.storage import TEMPORARY, LocalStorage
 from gradetrail.store.writer import PART_ROWS, RunWriter
 
 if TYPE_CHECKING:
@@ -78,8 +77,8 @@ class Store:
     """A warehouse; `create=False` opens it for reading, writes nothing and may be on a read-only disk."""
 
     def __init__(self, root: Path, *, create: bool = True) -> None:
-        self.root = Path(root).absolute()
-        self.storage = LocalStorage(self.root)
+        self.storage: Storage = storage_at(root)
+        self.root = self.storage.root
         self._may_write = create
         self._look = Look(self.storage)
         if create:
@@ -87,48 +86,39 @@ class Store:
         self._check()
 
     def _make(self) -> None:
-        if self.root.exists() and not self.root.is_dir():
-            raise StoreError(
-                Fault("is a file, not a folder", str(self.root), fix="give a folder: --warehouse DIR")
-            )
-        with told("make a warehouse", self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
-            others = [
-                name
-                for name in os.listdir(self.root)
-                if name not in _USERS_OWN and not name.startswith(".") and not name.endswith(TEMPORARY)
-            ]
+        others = [name for name in self.storage.prepare() if name not in _USERS_OWN]
         # looked for after the listing: another process may be making the same warehouse
-        if (self.root / FORMAT_FILE).exists():
+        if self.storage.has(FORMAT_FILE):
             return
         if others:
             fix = "give a new or empty folder: --warehouse DIR"
-            raise StoreError(Fault(f"is not a warehouse, and holds `{min(others)}`", str(self.root), fix=fix))
+            raise StoreError(
+                Fault(f"is not a warehouse, and holds `{min(others)}`", self.storage.place(), fix=fix)
+            )
         record = certified({"format": FORMAT_VERSION, "written_by": this_program()})
         self.storage.create(FORMAT_FILE, lambda file: file.write(record))
 
     def _check(self) -> None:
-        place = str(self.root / FORMAT_FILE)
+        place = self.storage.place(FORMAT_FILE)
         try:
             record = orjson.loads(self.storage.read(FORMAT_FILE))
             version, author = int(record["format"]), str(record.get("written_by", "another program"))
         except FileNotFoundError:
-            reason = "is not a warehouse" if self.root.exists() else "does not exist"
+            reason = "is not a warehouse" if self.storage.exists() else "does not exist"
             fix = "give a warehouse with --warehouse DIR; the first `gradetrail run` makes one"
-            raise StoreError(Fault(reason, str(self.root), fix=fix)) from None
+            raise StoreError(Fault(reason, self.storage.place(), fix=fix)) from None
         except (orjson.JSONDecodeError, TypeError, KeyError, ValueError):
             fix = f'if it is a warehouse, restore the file: {{"format": {FORMAT_VERSION}}}'
             raise StoreError(Fault("is damaged", place, fix=fix)) from None
         if version > FORMAT_VERSION:
             reason = f"{author} wrote it in format {version}; {this_program()} knows up to {FORMAT_VERSION}"
             raise StoreError(Fault(reason, place, fix="install a newer gradetrail"))
-        if self._may_write and not os.access(self.root, os.W_OK):
-            fix = "give a folder that you may write to: --warehouse DIR or GRADETRAIL_WAREHOUSE"
-            raise StoreError(Fault("may not be written to", str(self.root), fix=fix))
+        if self._may_write:
+            self.storage.check_writable()
 
-    def _writing(self) -> LocalStorage:
+    def _writing(self) -> Storage:
         if not self._may_write:
-            raise StoreError(Fault("was opened for reading", str(self.root)))
+            raise StoreError(Fault("was opened for reading", self.storage.place()))
         return self.storage
 
     def new_run_id(self, name: str, now: datetime) -> str:
@@ -136,7 +126,7 @@ class Store:
         checked(name, "name of a run")
         while True:
             run_id = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{name}-{secrets.token_hex(3)}"
-            if not self.storage.path(f"runs/{run_id}.json").exists():
+            if not self.storage.has(f"runs/{run_id}.json"):
                 return run_id
 
     def write_manifest(self, run_id: str, manifest: Mapping[str, Any]) -> None:
@@ -154,7 +144,7 @@ class Store:
             return dict(packed[run_id])
         except KeyError:
             fix = "start another run with --new: stored answers are used again"
-            place = str(self.storage.path(name))
+            place = self.storage.place(name)
             raise StoreError(Fault("missing or damaged manifest", place, fix=fix)) from None
 
     def manifests(self) -> list[dict[str, Any]]:
@@ -232,9 +222,9 @@ class Store:
                 try:
                     packed = self._look.score_rows(live)
                     if over is not None and live.number > over:
-                        theirs = read(storage.path(live.name), "scores") if packed is None else packed
+                        theirs = read(storage.local(live.name), "scores") if packed is None else packed
                         rows = added(theirs, conformed("scores", rows), self.trials(run_id))
-                    if _is_there(storage.path(live.name), packed, rows):
+                    if _is_there(storage.local(live.name), packed, rows):
                         return live.number
                 except FileNotFoundError:
                     continue  # packed by now
@@ -250,9 +240,7 @@ class Store:
         """Publish the trials of a new run, before its first call; columns that are NULL may be left out."""
         plan = Part(checked(run_id, "run id"), 0)
         if not publish_batches(self._writing(), "trials", plan.stem, ordered("trials", rows)):
-            raise StoreError(
-                Fault("the run has a plan already", str(self.storage.path(plan.segment("trials"))))
-            )
+            raise StoreError(Fault("the run has a plan already", self.storage.place(plan.segment("trials"))))
 
     def writer(self, run_id: str, *, header: Row | None = None, part_rows: int = PART_ROWS) -> RunWriter:
         """Begin to generate into a run; RunLockedError names the process that does so already.
@@ -354,7 +342,7 @@ class Store:
         claim = self._writing().claim(PACK_LOCK)
         if claim is None:
             raise RunLockedError(
-                Fault("another process packs this warehouse now", str(self.root), fix="wait for it")
+                Fault("another process packs this warehouse now", self.storage.place(), fix="wait for it")
             )
         try:
             yield
@@ -376,8 +364,8 @@ class Store:
         """
         names: dict[str, list[str]] = {}
         for file in files:
-            path = Path(file).relative_to(self.root)
-            names.setdefault(table_of(path.as_posix()), []).append(path.as_posix())
+            name = self.storage.name(file)
+            names.setdefault(table_of(name), []).append(name)
         return [
             fault
             for table, listed in names.items()

@@ -16,12 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gradetrail.errors import Fault, RunLockedError, StoreError
-from gradetrail.store.claim import Claim
+from gradetrail.store.interface import Holding, Storage
 from gradetrail.store.journal import LineEncoder, Row, encode_header
 from gradetrail.store.layout import Part, run_lock
 from gradetrail.store.sealing import absorb, fold, latest, next_number, seal
 from gradetrail.store.segments import publish
-from gradetrail.store.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +38,7 @@ class RunWriter:
     """Appends to a run, which no other process can do until this one is closed or dead."""
 
     def __init__(
-        self, storage: LocalStorage, run_id: str, *, header: Row | None = None, part_rows: int = PART_ROWS
+        self, storage: Storage, run_id: str, *, header: Row | None = None, part_rows: int = PART_ROWS
     ) -> None:
         """Lock the run and seal what dead writers left; RunLockedError names the process that has it."""
         self.run_id = run_id
@@ -60,7 +59,7 @@ class RunWriter:
         self._buffer: list[bytes] = []
         self._buffered = self._rows = self._bytes = 0
         self._part: Part | None = None
-        self._claims: dict[Part, Claim] = {}
+        self._claims: dict[Part, Holding] = {}
         self._full: queue.Queue[Part | None] = queue.Queue(WAITING_PARTS)
         self._sealer: threading.Thread | None = None
         self._failure: StoreError | None = None
@@ -211,26 +210,24 @@ class RunWriter:
                 except StoreError as error:
                     self._failure = error
                 except Exception as error:
-                    place = str(self._storage.path(part.journal))
+                    place = self._storage.place(part.journal)
                     self._failure = StoreError(Fault(f"cannot be sealed, but is kept: {error!r}", place))
 
     def _seal(self, part: Part) -> None:
         with self._disk:
-            self._claims[part].sync()
+            self._claims[part].complete()
         seal(self._storage, part)
         with self._disk:
             self._claims.pop(part).release()
 
 
-def _claim_run(storage: LocalStorage, run_id: str) -> Claim:
+def _claim_run(storage: Storage, run_id: str) -> Holding:
     name = run_lock(run_id)
     claim = storage.claim(name)
     if claim is None:
         owner = storage.owner(name)
         who = f"process {owner['pid']} on {owner['host']}" if owner else "another process"
         fix = "wait for it or end it; what it answered is kept, and the same command then goes on"
-        raise RunLockedError(
-            Fault(f"{who} is generating into run {run_id}", str(storage.path(name)), fix=fix)
-        )
+        raise RunLockedError(Fault(f"{who} is generating into run {run_id}", storage.place(name), fix=fix))
     claim.sign()
     return claim

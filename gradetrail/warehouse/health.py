@@ -48,13 +48,17 @@ def examine(root: Path) -> Health:
     """Check all of a warehouse; StoreError if it is none."""
     store = Store(root, create=False)
     found = list(damaged(store.storage))
-    broken = {str(store.storage.path(name)) for name, _ in found}
+    broken = {name for name, _ in found}
     findings = [fault for _, fault in found]
     live = store.live()
     known = {fault.where for fault in findings}
     findings += [fault for fault in live.damaged if fault.where not in known]
     sound = {
-        table: [file for file in [*live.files[table], *live.partly.get(table, ())] if file not in broken]
+        table: [
+            file
+            for file in [*live.files[table], *live.partly.get(table, ())]
+            if store.storage.name(file) not in broken
+        ]
         for table in ("responses", "samples")
     }
     n_answers, misfits = _answers(sound["responses"], live)
