@@ -12,11 +12,22 @@ import sys
 
 def main() -> None:
     """Run the command line; the entry point of `gradetrail`."""
+    from gradetrail.cli.lean import Leaving, collect_rarely, leave_pandas_out
+
+    collect_rarely()
+    leave_pandas_out()
+    leaving = Leaving(sys._getframe(1))
+    try:
+        _run()
+    except SystemExit as ending:
+        leaving.note(ending)
+        raise
+
+
+def _run() -> None:
     from gradetrail.cli.app import app
-    from gradetrail.cli.lean import leave_pandas_out
     from gradetrail.errors import GradetrailError
 
-    leave_pandas_out()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
