@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from gradetrail.cli import exporting, gate, query, running, scoring, start, upkeep
+from gradetrail.cli.plain_options import PlainCommand, PlainGroup
 
 app = typer.Typer(
     name="gradetrail",
+    cls=PlainGroup,
     help="Evaluate language models: answers kept in Parquet, graded and compared in SQL.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -37,19 +40,23 @@ def options(
     """Evaluate language models: answers kept in Parquet, graded and compared in SQL."""
 
 
-app.command("demo")(start.demo)
-app.command("init")(start.init)
-app.command("run")(running.run)
-app.command("generate")(running.generate)
-app.command("score")(scoring.score)
-app.command("plan")(running.plan)
-app.command("show")(query.show)
-app.command("leaderboard")(query.leaderboard)
-app.command("diff")(query.diff)
-app.command("gate")(gate.gate)
-app.command("sql")(query.sql)
-app.command("export")(exporting.export)
-app.command("import")(exporting.import_)
-app.command("check")(upkeep.check)
-app.command("compact")(upkeep.compact)
-app.command("rm")(upkeep.rm)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": start.demo,
+    "init": start.init,
+    "run": running.run,
+    "generate": running.generate,
+    "score": scoring.score,
+    "plan": running.plan,
+    "show": query.show,
+    "leaderboard": query.leaderboard,
+    "diff": query.diff,
+    "gate": gate.gate,
+    "sql": query.sql,
+    "export": exporting.export,
+    "import": exporting.import_,
+    "check": upkeep.check,
+    "compact": upkeep.compact,
+    "rm": upkeep.rm,
+}
+for name, command in COMMANDS.items():
+    app.command(name, cls=PlainCommand)(command)

@@ -75,3 +75,8 @@ def test_an_adapter_of_the_user_still_gets_pandas(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert '"n_pass": 1' in done.stdout
+
+
+def test_commands_that_read_load_no_pydantic_for_their_options(warehouse: Path) -> None:
+    for arguments in (["show"], ["show", "runs", "--format", "csv", "--limit", "3"], ["sql", "select 1"]):
+        assert loaded_by(warehouse, *arguments) & {"pydantic", "typer._adapters"} == set()
