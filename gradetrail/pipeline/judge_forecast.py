@@ -11,18 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from gradetrail import sql
-from gradetrail.generation.forecast import DEVIATIONS, Estimate, Range
+from gradetrail.dataset import parse_row
+from gradetrail.generation.forecast import BYTES_PER_TOKEN, DEVIATIONS, Estimate, Range
 from gradetrail.generation.plan import Plan
 from gradetrail.pipeline.judging import CallCounts, call_counts
 from gradetrail.prices import Price, price_file, price_on, prices_of
+from gradetrail.prompt import target_texts
+from gradetrail.request import canonical_messages
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.planner import dockets
 from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.warehouse import Warehouse
+
+TEXT = "text and max_tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,10 @@ def judge_estimates(
         n_calls = known.n_open + max(0, n_trials - known.n_answers) * definition.scorer.votes * sides
         shape = definition.judge.shape
         past = history.get((shape.provider, shape.model))
-        tokens_in, tokens_out = _tokens(n_calls, past, shape.params.get("max_tokens"))
+        if past is None:
+            tokens_in, tokens_out = _from_text(plan, definition, n_calls)
+        else:
+            tokens_in, tokens_out = _from_history(n_calls, past)
         prices = prices_of({(shape.provider, shape.model)}, price_file(root))
         price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
         yield Estimate(
@@ -65,7 +72,7 @@ def judge_estimates(
             input_tokens=tokens_in,
             output_tokens=tokens_out,
             cost_usd=None if price is None else _cost(price, tokens_in, tokens_out),
-            basis="at most, without nudges" + (f"; history of {past.n:,} calls" if past else ""),
+            basis=f"at most, without nudges; {f'history of {past.n:,} calls' if past else TEXT}",
         )
 
 
@@ -106,10 +113,7 @@ def _known(
     return counts, {(row[0], row[1]): Past(*row[2:7]) for row in rows}
 
 
-def _tokens(n_calls: int, past: Past | None, max_tokens: Any) -> tuple[Range, Range]:
-    if past is None:
-        most = float(n_calls * max_tokens) if isinstance(max_tokens, int) else None
-        return Range(0.0, None if n_calls else 0.0), Range(0.0, most if n_calls else 0.0)
+def _from_history(n_calls: int, past: Past) -> tuple[Range, Range]:
     # the sum of so many draws, around a mean that is itself known from n draws only
     spread = DEVIATIONS * math.sqrt(n_calls + n_calls**2 / past.n)
     pairs = ((past.input_mean, past.input_deviation), (past.output_mean, past.output_deviation))
@@ -117,6 +121,59 @@ def _tokens(n_calls: int, past: Past | None, max_tokens: Any) -> tuple[Range, Ra
         n_calls * mean + spread * (mean if deviation is None else deviation) for mean, deviation in pairs
     )
     return Range(0.0, high_in), Range(0.0, high_out)
+
+
+def _from_text(plan: Plan, definition: Definition, n_calls: int) -> tuple[Range, Range]:
+    """Bound the tokens of calls by the questions as they are rendered, and `max_tokens` of both models."""
+    assert isinstance(definition.scorer, Judge)
+    assert definition.judge is not None
+    if not n_calls:
+        return Range(0.0, 0.0), Range(0.0, 0.0)
+    most = definition.judge.shape.params.get("max_tokens")
+    shown = _most_shown(plan, definition)
+    high = None
+    if shown is not None:
+        repeats = definition.scorer.votes * (2 if definition.scorer.swap else 1)
+        trials = plan.trials.num_rows
+        asked = trials / max(1, plan.samples.chosen.num_rows) * _question_bytes(plan, definition)
+        high = repeats * (asked / BYTES_PER_TOKEN[1] + trials * shown)
+    return Range(0.0, high), Range(0.0, float(n_calls * most) if isinstance(most, int) else None)
+
+
+def _most_shown(plan: Plan, definition: Definition) -> float | None:
+    """Bound the tokens of all answers that one question to a judge may show; None if nothing bounds them."""
+    assert isinstance(definition.scorer, Judge)
+    against, names = definition.scorer.against, definition.judge_prompt().names
+    stated = [entrant.shape.params.get("max_tokens") for entrant in plan.entrants]
+    limits = [limit for limit in stated if isinstance(limit, int)]
+    if len(limits) < len(stated) or (against is not None and against.run):
+        return None
+    turns = max(len(plan.spec.prompts[entrant.prompt].turns) for entrant in plan.entrants)
+    answers = 1 + (against is not None and not against.target)
+    earlier = max(0, turns - 1) if "conversation" in names else 0
+    # what one model writes as one token another may read as several
+    return (answers + earlier) * max(limits) * BYTES_PER_TOKEN[0] / BYTES_PER_TOKEN[1]
+
+
+def _question_bytes(plan: Plan, definition: Definition) -> float:
+    """Sum, over samples, the bytes that a judge is asked besides answers."""
+    import pyarrow.compute as pc
+
+    assert isinstance(definition.scorer, Judge)
+    against, prompt = definition.scorer.against, definition.judge_prompt()
+    n_bytes = 0
+    for batch in plan.samples.batches():
+        for row in batch.select(["sample_id", "content"]).to_pylist():
+            values, _ = plan.renderer.values(parse_row(row["content"]), row["sample_id"], 1)
+            targets = None if definition.target is None else target_texts(definition.target, values)
+            messages = prompt.messages(values, targets, dict.fromkeys(prompt.answer_names, ""))
+            n_bytes += len(canonical_messages(messages))
+            if against is not None and against.target:
+                n_bytes += sum(len(text.encode()) for text in targets or ())
+    if "conversation" not in prompt.names:
+        return n_bytes
+    longest = int(pc.max(plan.trials.column("input_bytes")).as_py() or 0)
+    return n_bytes + longest * plan.samples.chosen.num_rows
 
 
 def _cost(price: Price, tokens_in: Range, tokens_out: Range) -> Range | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.judges.bench import BINARY, Bench
-from tests.pipeline.lab import SIX
+from tests.pipeline.lab import SIX, chat, question_of
+from tests.servers import Call, Reply
 
 PAIR = {"kind": "preference", "version": 1}
 
@@ -85,9 +86,39 @@ def test_the_cost_of_a_judge_is_bounded_by_what_it_has_used(
     monkeypatch.setenv("GRADETRAIL_PRICES", str(bench.lab.folder / "prices.yaml"))
     first = bench.lab.forecast(bench.spec()).estimates[-1]
     assert first.cost_usd is not None
-    assert (first.cost_usd.low, first.cost_usd.high) == (0, None)
+    assert (first.cost_usd.low, first.cost_usd.high) == (0, None), "no max_tokens bounds an answer"
     bench.run()
     again = bench.lab.forecast(bench.spec(bench.judge(votes=2))).estimates[-1]
     assert again.basis == "at most, without nudges; history of 6 calls"
     assert again.cost_usd is not None
     assert again.cost_usd.high == pytest.approx(6 * (100 * 10 + 20 * 50) / 1e6)
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ question }} {{ response }}", "{{ conversation }} {{ response }} {{ target }}"]
+)
+@pytest.mark.parametrize("votes", [1, 2])
+def test_the_cost_of_a_judge_that_was_never_asked_is_bounded_by_text_and_max_tokens(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, template: str, votes: int
+) -> None:
+    price = "- {provider: openai_compatible, model: judge, input_usd_per_mtok: 10, output_usd_per_mtok: 50}"
+    bench.lab.folder.joinpath("prices.yaml").write_text(price)
+    monkeypatch.setenv("GRADETRAIL_PRICES", str(bench.lab.folder / "prices.yaml"))
+    bench.file({**BINARY, "prompt": template})
+
+    def as_long_as_allowed(call: Call) -> Reply:
+        usage = (len(question_of(call).encode()) // 3, 40)
+        return Reply(body=chat('{"score": 1, "reason": ""}', usage=usage))
+
+    bench.says = as_long_as_allowed
+    bench.answers = {"": "seventeen words " * 10}
+    judge = bench.judge(votes=votes, model=bench.lab.model(name="judge", max_tokens=40))
+    spec = bench.spec(judge, model=bench.lab.model(max_tokens=40))
+    forecast = bench.lab.forecast(spec).estimates[-1]
+    assert forecast.basis == "at most, without nudges; text and max_tokens"
+    bench.lab.run(spec)
+    (row,) = bench.lab.rows("select sum(cost_usd) as usd, count(*) as n from call_costs where role = 'judge'")
+    assert row["n"] == 6 * votes
+    assert forecast.cost_usd is not None
+    assert forecast.cost_usd.high is not None
+    assert row["usd"] <= forecast.cost_usd.high <= 40 * row["usd"]
