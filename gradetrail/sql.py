@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -64,15 +65,27 @@ def names(layer: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (sql_root() / layer).glob("*.sql")))
 
 
-def connect(*, threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a connection may use, in DuckDB's words such as `2GB`; None is what DuckDB takes by itself."""
+
+    memory: str | None = None
+    """Beyond it queries go on in the temporary folder, where they can."""
+    disk: str | None = None
+    """Most that the temporary folder may hold."""
+
+
+def connect(*, threads: int | None = None, room: Room = Room()) -> duckdb.DuckDBPyConnection:
     """Open an in-memory DuckDB with gradetrail's settings."""
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
     if threads is not None:
         config["threads"] = threads
-    if memory_limit is not None:
-        config["memory_limit"] = memory_limit
+    if room.memory is not None:
+        config["memory_limit"] = room.memory
+    if room.disk is not None:
+        config["max_temp_directory_size"] = room.disk
     con = duckdb.connect(":memory:", config=config)
     for setting in SETTINGS:
         con.execute(setting)

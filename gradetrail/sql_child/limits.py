@@ -14,7 +14,7 @@ from dataclasses import dataclass
 MB = 1 << 20
 OPEN_FILES = 256
 """Beside the files that queries may read."""
-SHARE_OF_MACHINE = 0.8
+SHARE_OF_MACHINE = 0.5
 """Of the machine's memory, or of what a container may have."""
 
 

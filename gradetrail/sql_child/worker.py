@@ -55,7 +55,7 @@ def _opened(limits: Limits, files: list[str]) -> duckdb.DuckDBPyConnection:
     """Open DuckDB, lock it, and bind the process to its limits."""
     import pyarrow.ipc
 
-    con = sql.connect(memory_limit=f"{limits.memory_mb}MB")
+    con = sql.connect(room=sql.Room(f"{limits.memory_mb}MB"))
     con.execute("set global temp_directory = ''")
     sql.lock(con, files)
     pyarrow.ipc.new_stream(pyarrow.BufferOutputStream(), pyarrow.schema([])).close()

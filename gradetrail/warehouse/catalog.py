@@ -8,6 +8,7 @@ names them, since making all of them takes longer than most queries.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -52,10 +53,10 @@ class Catalog:
         as_of: datetime | None = None,
         with_comments: bool = False,
         threads: int | None = None,
-        memory_limit: str | None = None,
+        room: sql.Room = sql.Room(),
         own_files: Sequence[Path] = (),
     ) -> None:
-        self._con = sql.connect(threads=threads, memory_limit=memory_limit)
+        self._con = sql.connect(threads=threads, room=room)
         self._with_comments = with_comments
         self._users = {own.name: own for own in users}
         self.user_faults: dict[str, Fault] = {}
@@ -92,7 +93,7 @@ class Catalog:
     def provide(self, text: str) -> None:
         """Make every object that a query names, with all that these read."""
         wanted = set(sql.mentioned(text))
-        if any(name in text for name in self._users):
+        if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in self._users):
             self.provide_all()
         elif not wanted <= self._made:
             with self._lock:

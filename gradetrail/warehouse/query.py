@@ -6,13 +6,15 @@ nobody gave is refused before it runs.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradetrail import sql
-from gradetrail.errors import Fault, InterruptError, QueryError, did_you_mean
+from gradetrail.errors import Fault, InterruptError, QueryError, SelectionError, did_you_mean
 
 if TYPE_CHECKING:
     import duckdb
@@ -114,7 +116,16 @@ def _interruptibly(cursor: duckdb.DuckDBPyConnection, work: Callable[[], Fetched
     return results[0]
 
 
-def refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryError:
+def existing(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Give files and folders of the user's as absolute paths; SelectionError for one that is not there."""
+    found = [Path(path).absolute() for path in paths]
+    faults = [Fault(f"no file or folder {path}", "--allow-files") for path in found if not path.exists()]
+    if faults:
+        raise SelectionError(*faults)
+    return found
+
+
+def refused(error: duckdb.Error | QueryError, views: Callable[[], Iterable[str]]) -> QueryError:
     """Give what DuckDB refused as an error of ours; an unknown table gets the views that there are."""
     if isinstance(error, QueryError):
         return error
@@ -125,4 +136,4 @@ def refused(error: duckdb.Error | QueryError, views: Iterable[str]) -> QueryErro
     if unknown is None:
         return QueryError(Fault(message, "query"))
     message = unknown["refusal"] + message[unknown.end() :]
-    return QueryError(Fault(message, "query", fix=did_you_mean(unknown["name"], views)))
+    return QueryError(Fault(message, "query", fix=did_you_mean(unknown["name"], views())))

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradetrail import sql
 from gradetrail.errors import Fault
 
 if TYPE_CHECKING:
     import duckdb
 
+SHOWN = ("views", "base")
+"""Layers of `sql/` that are meant for users."""
 FIX = "one `create view NAME as ...` or `create macro NAME(...) as ...` a file, in NAME.sql"
 
 
@@ -65,6 +68,11 @@ class UserObject:
             )
         what = ", ".join(f"{kind} {name}" for kind, name in sorted(made)) or "nothing new"
         return Fault(f"creates {what}; `{self.name}` was expected", where, fix=FIX)
+
+
+def is_ours(name: str) -> bool:
+    """Say whether gradetrail has a view or table of this name, which takes no arguments."""
+    return any(name in sql.names(layer) and not sql.is_macro(f"{layer}/{name}") for layer in SHOWN)
 
 
 def user_objects(root: Path) -> list[UserObject]:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from gradetrail.warehouse.query import (
     Fetch,
     Fetched,
     Params,
+    existing,
     fetch_arrow,
     fetch_polars,
     fetch_rows,
@@ -38,7 +39,7 @@ from gradetrail.warehouse.query import (
 )
 from gradetrail.warehouse.selection import by_age, select_run
 from gradetrail.warehouse.sides import CHANGES, COMPARISON, DIFF, Dimensions, sides
-from gradetrail.warehouse.user_objects import user_objects
+from gradetrail.warehouse.user_objects import SHOWN, is_ours, user_objects
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,11 +64,12 @@ class Warehouse:
         as_of: datetime | None = None,
         with_comments: bool = False,
         memory_limit: str | None = None,
+        spill_limit: str | None = None,
         own_files: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.root = Path(path)
-        self._own_files = _checked(own_files)
-        self._memory_limit = memory_limit
+        self._own_files = existing(own_files)
+        self._room = sql.Room(memory_limit, spill_limit)
         self._as_of = as_of.astimezone(UTC) if as_of is not None else None
         self._named: dict[str, str] = {}
         self._bundled = self._unpacked(bundles)
@@ -155,15 +157,19 @@ class Warehouse:
         self, text: str, params: Params = None, *, most: int | None = None
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Run one SELECT; give column names and rows (at most so many), without polars or pyarrow."""
-        return self._query(text, params, partial(fetch_rows, most=most))
+        return self.fetch(text, params, partial(fetch_rows, most=most))
 
     def sql(self, text: str, params: Params = None) -> pl.DataFrame:
         """Run one SELECT over all views; values are bound as `$name`."""
-        return self._query(text, params, fetch_polars)
+        return self.fetch(text, params, fetch_polars)
 
     def arrow(self, text: str, params: Params = None) -> pa.Table:
         """Run one SELECT; give an Arrow table."""
-        return self._query(text, params, fetch_arrow)
+        return self.fetch(text, params, fetch_arrow)
+
+    def fetch(self, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
+        """Run one SELECT; give what `fetch` makes of it, which is called anew where a file was left out."""
+        return self._steadily(lambda: select(self._provided(text), text, params, fetch))
 
     def write_parquet(self, text: str, params: Params, target: Path) -> None:
         """Run one SELECT and write its rows to a Parquet file, a batch at a time."""
@@ -173,7 +179,7 @@ class Warehouse:
             write_parquet(cursor.sql(query, params=bound).to_arrow_reader(), target)
 
         try:
-            self._query(text, params, fetch)
+            self.fetch(text, params, fetch)
         except OSError as error:
             raise SelectionError(Fault(f"cannot write {target}: {error.strerror}", "--output")) from None
 
@@ -306,18 +312,16 @@ class Warehouse:
 
     def views(self) -> dict[str, str]:
         """List views, tables, and the user's views and macros by name, with what each says."""
-        ours = {
-            stem: sql.summary_of(f"{layer}/{stem}")
-            for layer in ("views", "base")
-            for stem in sql.names(layer)
-            if not sql.is_macro(f"{layer}/{stem}")
-        }
+        shown = [(layer, stem) for layer in SHOWN for stem in sql.names(layer) if is_ours(stem)]
+        ours = {stem: sql.summary_of(f"{layer}/{stem}") for layer, stem in shown}
         own = user_objects(self.root)
         refused = self.user_faults if own else {}
         return ours | {user.name: user.summary for user in own if user.name not in refused}
 
     def check_view(self, name: str) -> None:
         """Refuse a name that is no view (SelectionError) or a file that was refused (QueryError)."""
+        if is_ours(name):
+            return
         if any(user.name == name for user in user_objects(self.root)) and name in self.user_faults:
             raise QueryError(self.user_faults[name])
         views = self.views()
@@ -339,7 +343,7 @@ class Warehouse:
                     users=user_objects(self.root),
                     as_of=self._as_of,
                     with_comments=self._with_comments,
-                    memory_limit=self._memory_limit,
+                    room=self._room,
                     own_files=self._own_files,
                 )
             return self._catalog
@@ -353,9 +357,6 @@ class Warehouse:
             catalog.provide_all()
         return catalog.cursor()
 
-    def _query(self, text: str, params: Params, fetch: Fetch[Fetched]) -> Fetched:
-        return self._steadily(lambda: select(self._provided(text), text, params, fetch))
-
     def _steadily(self, work: Callable[[], Fetched]) -> Fetched:
         """Do work; if a file turns out to be damaged or gone, do it once more without that file."""
         import duckdb
@@ -364,11 +365,11 @@ class Warehouse:
             return work()
         except (duckdb.Error, QueryError) as error:
             if not self._set_aside(error):
-                raise refused(error, self.views()) from error
+                raise refused(error, self.views) from error
         try:
             return work()
         except duckdb.Error as error:
-            raise refused(error, self.views()) from error
+            raise refused(error, self.views) from error
 
     def _set_aside(self, error: duckdb.Error | QueryError) -> bool:
         """Find what is damaged or gone, leave it out and open again; False if nothing is the matter."""
@@ -389,12 +390,3 @@ class Warehouse:
         self._live = self._look()
         self._suspects = [fault for fault in self._suspects if fault not in self._live.damaged]
         return True
-
-
-def _checked(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Give paths of files and folders as absolute ones; SelectionError for one that is not there."""
-    found = [Path(path).absolute() for path in paths]
-    faults = [Fault(f"no file or folder {path}", "--allow-files") for path in found if not path.exists()]
-    if faults:
-        raise SelectionError(*faults)
-    return found
