@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradetrail import sql
 from gradetrail.errors import StoreError
 from gradetrail.generation.conversation import scripted
 from gradetrail.generation.drive import drive
@@ -21,7 +20,6 @@ from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
 from gradetrail.generation.outstanding import (
-    MEMORY_LIMIT,
     Options,
     Outstanding,
     check_models,
@@ -29,11 +27,11 @@ from gradetrail.generation.outstanding import (
 )
 from gradetrail.generation.plan import PLAN_VERSION, Plan
 from gradetrail.generation.progress import Progress
+from gradetrail.generation.states import states_of
 from gradetrail.generation.trials import PLANNED, rows_of
 from gradetrail.store import Store
 from gradetrail.store.schema import arrow_schema
 from gradetrail.store.writer import RunWriter
-from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +93,7 @@ def generate(
                 _release()
                 store.start_plan(run_id, _planned(todo, run_id))
         _count(progress, plan, todo)
-        log = RunLog(root, run_id, secrets_of(plan.spec))
+        log = RunLog(store.home, run_id, secrets_of(plan.spec))
         try:
             engine = Engine(
                 run_id, plan.spec.run, shared, writer, progress, log, shares_turns=bool(scripted(plan))
@@ -233,11 +231,7 @@ def _displayed(plan: Plan) -> list[str]:
 
 def _status_of(root: Path, run_id: str, manifest: Mapping[str, Any]) -> str:
     """Say how far a run is: complete when none of its trials is pending or skipped."""
-    with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse:
-        con = warehouse.connection("trials")
-        rows = sql.run_file(con, "generation/owed_trials", {"run_id": run_id}).fetchall()
-    owed = int(rows[0][0])
-    if owed == 0:
+    if states_of(root, run_id).n_owed == 0:
         return "complete"
     return str(manifest["status"]) if manifest["status"] in ("aborted", "interrupted") else "incomplete"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gradetrail import sql
 from gradetrail.errors import Fault, SelectionError
+from gradetrail.generation.states import states_of
 from gradetrail.pipeline.checking import checked_definitions
 from gradetrail.pipeline.generating import Invocation, Run, generate_many
 from gradetrail.pipeline.judging import JudgeCalls, ask_judges
@@ -196,16 +197,22 @@ def tasks_of(root: Path, run_ids: Sequence[str]) -> list[str]:
 def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be_scored: bool) -> list[Fault]:
     """Say why results must not be used: too many errors, or nothing scored."""
     faults: list[Fault] = []
+    for run_id in run_ids:
+        states = states_of(root, run_id)
+        if states.n_trials and states.n_errors / states.n_trials > allow_errors:
+            share = f"{states.n_errors / states.n_trials:.1%}"
+            reason = f"{states.n_errors:,} of {states.n_trials:,} trials ended in an error ({share})"
+            faults.append(Fault(reason, run_id, fix=SEE_ERRORS))
+    return [*faults, *_ungraded(root, run_ids, allow_errors)] if must_be_scored else faults
+
+
+def _ungraded(root: Path, run_ids: Sequence[str], allow_errors: float) -> list[Fault]:
+    """Say of which runs nothing was scored, or too much could not be."""
+    faults: list[Fault] = []
     with Warehouse(root) as opened:
         con = opened.connection("trials", "scores", "run_scores")
         for run_id in run_ids:
-            states = sql.run_file(con, "generation/run_states", {"run_id": run_id}).fetchall()
-            n_trials, n_errors, n_scored = (int(value) for value in states[0])
-            if n_trials and n_errors / n_trials > allow_errors:
-                share = f"{n_errors:,} of {n_trials:,} trials ended in an error ({n_errors / n_trials:.1%})"
-                faults.append(Fault(share, run_id, fix=SEE_ERRORS))
-            if not must_be_scored:
-                continue
+            n_scored = sql.run_file(con, "generation/scored_trials", {"run_id": run_id}).fetchall()[0][0]
             if n_scored == 0:
                 fix = f"see the outcomes: gradetrail show graded {run_id}"
                 faults.append(Fault("nothing was scored", run_id, fix=fix))

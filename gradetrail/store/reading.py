@@ -10,7 +10,8 @@ packed, the look begins again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 Seen = TypeVar("Seen")
 
+STATE = ("status", "error_type")
+"""Columns of trials that say how far a run is."""
 LOOKS = 100
 """Times that a look begins again before it gives up; each time, a writer has sealed or removed a file."""
 
@@ -65,6 +68,10 @@ class Look:
     def trials(self, run_id: str) -> pa.Table:
         """Give the trials of one run as they stand, each once."""
         return self._steadily(lambda: _Glance(self).trials(run_id))
+
+    def states(self, run_id: str) -> pa.Table:
+        """Give the columns STATE of the trials of one run as they stand, in no order."""
+        return self._steadily(lambda: _Glance(self).states(run_id))
 
     def records(self, folder: str) -> list[dict[str, Any]]:
         """Read the JSON files of `runs`, `scorers` or `tasks` that are whole, sorted by name."""
@@ -171,6 +178,7 @@ class _Glance:
             table: frozenset(self.record.absorbed[table]) - self._masked.get(table, set()) for table in TABLES
         }
         partly: dict[str, dict[str, frozenset[Held]]] = {}
+        self.storage.fetch([pack.name for pack in self.record.files])
         absolute = {table: [str(self.storage.local(name)) for name in found[table]] for table in TABLES}
         for pack in self.record.files:
             if self._is_whole(pack.name):
@@ -196,11 +204,30 @@ class _Glance:
         )
 
     def trials(self, run_id: str) -> pa.Table:
-        journals = run_parts(self.storage, "journal", run_id)
-        segments = self._segments("trials", f"{run_id}.")
-        rows = self._merged(run_id, *self._sources(run_id, segments, journals))
+        rows = self._merged(run_id, *self._sources_of(run_id))
         self._end()
         return rows
+
+    def states(self, run_id: str) -> pa.Table:
+        import pyarrow as pa
+
+        sources, loose = self._sources_of(run_id)
+        if self._is_one_file(run_id, sources, loose):
+            piece = trial_piece(self.storage.local(sources[0].segment("trials")))
+            # one that cannot be read is looked into below
+            with suppress(OSError, pa.ArrowException):
+                rows = _joined(piece(STATE), "trials", STATE)
+                self._end()
+                return rows
+        return self.trials(run_id).select(list(STATE))
+
+    def _sources_of(self, run_id: str) -> tuple[list[Part], dict[Part, pa.Table]]:
+        journals = run_parts(self.storage, "journal", run_id)
+        return self._sources(run_id, self._segments("trials", f"{run_id}."), journals)
+
+    def _is_one_file(self, run_id: str, sources: list[Part], loose: Mapping[Part, pa.Table]) -> bool:
+        is_packed = self.record.number_of("trials", run_id) >= 0
+        return len(sources) == 1 and not loose and (sources[0].is_fold or not is_packed)
 
     def scores_of(self, run_id: str, scorer12: str) -> tuple[ScoreFile | None, int]:
         files = self._files("scores", f"{run_id}.{scorer12}.")
@@ -315,11 +342,9 @@ class _Glance:
             sources, loose = self._sources(run_id, *runs[run_id])
             if not sources and not loose:
                 continue
-            is_whole = len(sources) == 1 and not loose
             if self.record.number_of("trials", run_id) >= 0:
                 self._masked["trials"].add((run_id, ""))
-                is_whole = is_whole and sources[0].is_fold
-            if is_whole:
+            if self._is_one_file(run_id, sources, loose):
                 files.append(sources[0].segment("trials"))
             else:
                 merged.append(self._merged(run_id, sources, loose))
@@ -365,8 +390,10 @@ class _Glance:
             raise StoreError(Fault(f"trials cannot be read: {error}", self.storage.place())) from error
 
 
-def _joined(tables: Iterable[pa.Table], table: str) -> pa.Table:
+def _joined(tables: Iterable[pa.Table], table: str, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow as pa
 
     schema = arrow_schema(table)
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
     return pa.concat_tables([schema.empty_table(), *(rows.cast(schema) for rows in tables)])

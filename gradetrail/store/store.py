@@ -214,6 +214,8 @@ class Store:
         kept, and rows are added to them only where they say more, or about a newer answer. Nothing is
         published if that adds nothing; `metadata` then is dropped too.
         """
+        import pyarrow as pa
+
         checked(run_id, "run id"), checked(scorer_id, "scorer id")
         storage, scorer12 = self._writing(), scorer_id[:12]
         while True:
@@ -224,7 +226,11 @@ class Store:
                     if over is not None and live.number > over:
                         theirs = read(storage.local(live.name), "scores") if packed is None else packed
                         rows = added(theirs, conformed("scores", rows), self.trials(run_id))
-                    if _is_there(storage.local(live.name), packed, rows):
+                    if packed is None:
+                        is_there = holds(storage.local(live.name), "scores", ordered("scores", rows))
+                    else:
+                        is_there = packed.equals(pa.concat_tables(ordered("scores", rows)))
+                    if is_there:
                         return live.number
                 except FileNotFoundError:
                     continue  # packed by now
@@ -292,6 +298,10 @@ class Store:
         """Give the trials of one run as they stand, each once; empty for an unknown run."""
         return self._look.trials(checked(run_id, "run id"))
 
+    def states(self, run_id: str) -> pa.Table:
+        """Give `status` and `error_type` of the trials of one run as they stand, in no order."""
+        return self._look.states(checked(run_id, "run id"))
+
     def compact(self, grace_s: float = GRACE_S) -> Compacted | None:
         """Pack what is finished and delete what is packed for longer than the grace period.
 
@@ -357,6 +367,20 @@ class Store:
             return None
         return None if text is None else dict(orjson.loads(text))
 
+    @property
+    def home(self) -> Path:
+        """A local folder with what the user added (`sql/`, `prices.yaml`), and for logs."""
+        return self.storage.home
+
+    def own(self, files: Iterable[str]) -> list[str]:
+        """Keep the files that are of this warehouse."""
+        found = []
+        for file in files:
+            with contextlib.suppress(ValueError):
+                self.storage.name(file)
+                found.append(file)
+        return found
+
     def suspect(self, files: Iterable[str], *, is_thorough: bool = False) -> list[Fault]:
         """Read footers (or, thorough, every page) of live files after a query failed.
 
@@ -366,17 +390,9 @@ class Store:
         for file in files:
             name = self.storage.name(file)
             names.setdefault(table_of(name), []).append(name)
+        self.storage.forget(name for listed in names.values() for name in listed)
         return [
             fault
             for table, listed in names.items()
             for fault in self._look.suspect(table, listed, is_thorough=is_thorough)
         ]
-
-
-def _is_there(path: Path, packed: pa.Table | None, rows: pa.Table) -> bool:
-    """Say whether the live scores, in a file or in packs, are just these rows."""
-    import pyarrow as pa
-
-    if packed is None:
-        return holds(path, "scores", ordered("scores", rows))
-    return bool(packed.equals(pa.concat_tables(ordered("scores", rows))))
