@@ -12,12 +12,13 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
-from gradetrail.errors import DependencyError, Fault, GradetrailError, ProviderError
+from gradetrail.errors import Fault, GradetrailError, ProviderError
 from gradetrail.generation.log import environment_of
 from gradetrail.providers import Provider, call_shape, open_provider
 from gradetrail.providers.response import Response, ToolCall, Usage
+from gradetrail.ray_cluster import Cluster
 from gradetrail.request import Request
 from gradetrail.spec import Spec, spec_from
 
@@ -71,21 +72,9 @@ class RayPool:
     """The workers of one generation."""
 
     def __init__(self, spec: Spec, *, workers: int | None, concurrency: int) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise DependencyError(
-                Fault("executor `ray` needs Ray", fix="pip install 'gradetrail[ray]'")
-            ) from None
-        self._ray = ray
-        self._owns_cluster = not ray.is_initialized()
-        if self._owns_cluster:
-            address = os.environ.get("RAY_ADDRESS")
-            ray.init(
-                address=address, log_to_driver=False, include_dashboard=False, configure_logging=False,
-                num_cpus=None if address else workers,
-            )  # fmt: skip
-        count = workers or max(1, int(cast(Any, ray).cluster_resources().get("CPU", 1)))
+        self._cluster = Cluster(workers)
+        self._ray = self._cluster.ray
+        count = workers or self._cluster.cores
         self._arguments = (
             spec.model_dump(mode="json", by_alias=True, exclude_unset=True),
             str(spec.base.resolve()),
@@ -93,7 +82,7 @@ class RayPool:
             max(1, -(-concurrency // count)),
         )
         self._concurrency = concurrency
-        self._class: Any = ray.remote(Asker)
+        self._class: Any = self._ray.remote(Asker)
         self._actors: list[Any] = [self._start() for _ in range(count)]
         self._turn = itertools.cycle(range(count))
         self.deaths = 0
@@ -147,8 +136,7 @@ class RayPool:
         """Stop the workers, and the cluster if it was started here."""
         for actor in self._actors:
             self._ray.kill(actor, no_restart=True)
-        if self._owns_cluster:
-            await asyncio.to_thread(self._ray.shutdown)
+        await asyncio.to_thread(self._cluster.close)
 
 
 class RayProvider:

@@ -6,14 +6,14 @@ is not run at all, unless code without one is allowed.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import Any, Protocol
 
-from gradetrail.errors import DependencyError, Fault, GradetrailError
+from gradetrail.errors import Fault, GradetrailError
+from gradetrail.ray_cluster import Cluster
 from gradetrail.scoring.sandbox import Job, Limits, Outcome, Sandbox, find_sandbox, run_many
 
 PROGRAMS_AT_ONCE = 16
@@ -49,49 +49,34 @@ class RayRunner:
 
     def __init__(self, *, allow_unsafe: bool = False, workers: int | None = None) -> None:
         self._allow_unsafe, self._workers = allow_unsafe, workers
-        self._ray: Any = None
+        self._cluster: Cluster | None = None
         self._task: Any = None
-        self._owns_cluster, self._cores = False, 1
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Send jobs to the workers; at most two batches a core wait at a time."""
         waiting: deque[Any] = deque()
         plain = [asdict(job) for job in jobs]
         for begin in range(0, len(plain), PROGRAMS_AT_ONCE):
-            self._start()
+            cluster = self._started()
             batch = plain[begin : begin + PROGRAMS_AT_ONCE]
             waiting.append(self._task.remote(batch, self._allow_unsafe))
-            if len(waiting) >= 2 * self._cores:
-                yield from _outcomes(self._ray, waiting.popleft())
+            if len(waiting) >= 2 * cluster.cores:
+                yield from _outcomes(cluster.ray, waiting.popleft())
         while waiting:
-            yield from _outcomes(self._ray, waiting.popleft())
+            yield from _outcomes(cluster.ray, waiting.popleft())
 
     def close(self) -> None:
         """Stop the cluster if it was started here."""
-        if self._owns_cluster:
-            self._ray.shutdown()
-        self._ray, self._owns_cluster = None, False
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
 
-    def _start(self) -> None:
-        if self._ray is not None:
-            return
-        try:
-            import ray
-        except ImportError:
-            raise DependencyError(
-                Fault("executor `ray` needs Ray", fix="pip install 'gradetrail[ray]'")
-            ) from None
-        self._ray = ray
-        self._owns_cluster = not ray.is_initialized()
-        if self._owns_cluster:
-            address = os.environ.get("RAY_ADDRESS")
-            ray.init(
-                address=address, log_to_driver=False, include_dashboard=False, configure_logging=False,
-                num_cpus=None if address else self._workers,
-            )  # fmt: skip
-        self._cores = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        # a task whose worker dies is sent again, to another
-        self._task = self._ray.remote(run_here).options(num_cpus=1, max_retries=3)
+    def _started(self) -> Cluster:
+        if self._cluster is None:
+            self._cluster = Cluster(self._workers)
+            # a task whose worker dies is sent again, to another
+            self._task = self._cluster.ray.remote(run_here).options(num_cpus=1, max_retries=3)
+        return self._cluster
 
 
 def run_here(jobs: Sequence[dict[str, Any]], allow_unsafe: bool) -> list[dict[str, Any]]:
