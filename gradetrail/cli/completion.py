@@ -60,7 +60,7 @@ def names_in(opened: Warehouse) -> Names:
     con = opened.connection()
     views = list(opened.views())
     known = {stem for layer in ("macros", "views") for stem in sql.names(layer)}
-    own = {path.stem for path in (opened.root / "sql").glob("*.sql")}
+    own = {path.stem for path in (opened.home / "sql").glob("*.sql")}
     wanted = {"relations": views, "macros": sorted(known | own)}
     found = Names({view: [] for view in views})
     for kind, name, column in sql.run_file(con, "commands/completions", wanted).fetchall():

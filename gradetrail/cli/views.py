@@ -52,7 +52,7 @@ def _head(name: str, count: int = 2) -> list[str]:
 
 def _columns(root: Path, name: str) -> list[list[Any]]:
     from gradetrail.errors import Fault, SelectionError, did_you_mean
-    from gradetrail.store.layout import FORMAT_FILE
+    from gradetrail.store.places import is_warehouse
     from gradetrail.warehouse import Warehouse
 
     known = {stem: f"{layer}/{stem}" for layer in LAYERS for stem in sql.names(layer)}
@@ -66,7 +66,7 @@ def _columns(root: Path, name: str) -> list[list[Any]]:
         con = _catalog()
         nulls = ", ".join("null" for _ in _arguments(con)[name])
         return [[row[0], row[1], None] for row in con.execute(f"describe from {name}({nulls})").fetchall()]
-    if (root / FORMAT_FILE).exists():
+    if is_warehouse(root):
         with Warehouse(root) as opened:
             opened.check_view(name)
             con = opened.connection()

@@ -21,6 +21,7 @@ from gradetrail.generation.outstanding import Outstanding
 from gradetrail.generation.plan import Plan
 from gradetrail.generation.trials import rows_of
 from gradetrail.prices import Price, price_on
+from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _of_model(
 
 def _history(root: Path, plan: Plan) -> dict[tuple[str, str], Any]:
     """Give (n, input mean, deviation, output mean, deviation, fills a cache) by (provider, model)."""
-    if not (root / "gradetrail.json").exists():
+    if not is_warehouse(root):
         return {}
     import pyarrow as pa
 
@@ -223,7 +224,7 @@ def why(root: Path, plan: Plan, todo: Outstanding, count: int) -> list[str]:
 
 
 def _nearest(root: Path, asked: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    if not (root / "gradetrail.json").exists():
+    if not is_warehouse(root):
         return None
     with Warehouse(root) as warehouse:
         row = sql.run_file(warehouse.connection("base"), "generation/nearest_requests", asked).fetchone()

@@ -52,8 +52,8 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 class RunLog:
     """Writes the log of one run; where that fails (a full disk), the run goes on without it."""
 
-    def __init__(self, root: Path, run_id: str, secrets: tuple[str, ...]) -> None:
-        self._file = _opened(root / "logs", run_id)
+    def __init__(self, home: Path, run_id: str, secrets: tuple[str, ...]) -> None:
+        self._file = _opened(home / "logs", run_id)
         self._run_id, self._secrets = run_id, secrets
         self._lines: list[dict[str, Any]] = []
 

@@ -21,6 +21,7 @@ from gradetrail.generation.plan import PLAN_VERSION, Entrant, Plan
 from gradetrail.generation.trials import marked_first
 from gradetrail.providers import check_model
 from gradetrail.store import Store
+from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Outstanding:
 
 def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outstanding:
     """Compare a plan with the warehouse; reads only, and a warehouse need not exist yet."""
-    if not (root / "gradetrail.json").exists():
+    if not is_warehouse(root):
         asked = _marked(plan.trials, None)
         return Outstanding(None, None, _with_first(asked), asked.slice(0, 0), ())
     moment = Store(root, create=False).moment()

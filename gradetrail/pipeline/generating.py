@@ -42,7 +42,7 @@ from gradetrail.scoring.label_watch import Asked, LabelWatch
 from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
 from gradetrail.spec import NAME
-from gradetrail.store.layout import FORMAT_FILE
+from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def generate_many(
         runs.append(_run(root, plan, done))
         if done.status == "interrupted":
             break
-    if (root / FORMAT_FILE).exists():
+    if is_warehouse(root):
         tidy(root, invocation.tell)
     return runs
 

@@ -23,7 +23,7 @@ from gradetrail.request import canonical_messages
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.planner import dockets
-from gradetrail.store.layout import FORMAT_FILE
+from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse import Warehouse
 
 TEXT = "text and max_tokens"
@@ -96,7 +96,7 @@ def _known(
     """Give the calls about stored answers by scorer, and what judges have used by (provider, model)."""
     import pyarrow as pa
 
-    if not (root / FORMAT_FILE).exists():
+    if not is_warehouse(root):
         return {}, {}
     counts: dict[str, CallCounts] = {}
     shapes = [definition.judge.shape for definition in judges if definition.judge is not None]

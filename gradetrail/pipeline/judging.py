@@ -29,7 +29,7 @@ from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.planner import dockets, ungraded
 from gradetrail.spec import Model, Spec
 from gradetrail.store import Store
-from gradetrail.store.layout import FORMAT_FILE
+from gradetrail.store.places import is_warehouse
 from gradetrail.store.writer import RunWriter
 from gradetrail.warehouse import Warehouse
 
@@ -98,7 +98,7 @@ def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
     named = {scorer.against.run for scorer in scorers if scorer.against is not None and scorer.against.run}
     if not named:
         return
-    if not (root / FORMAT_FILE).exists():
+    if not is_warehouse(root):
         fix = f"there is no warehouse at {root} yet"
         raise SelectionError(*(Fault(f"no run `{name}`", field="against", fix=fix) for name in sorted(named)))
     with Warehouse(root) as warehouse:
@@ -215,7 +215,7 @@ def _ask(
     """Ask one judge about one run; replies that another judge of the run got just now are seen."""
     model = _model(definition)
     own = _with_judge(spec, model)
-    log = RunLog(root, writer.run_id, secrets_of(own))
+    log = RunLog(Store(root).home, writer.run_id, secrets_of(own))
     writer.flush()
     with Warehouse(root) as warehouse, contextlib.closing(log):
         counts = call_counts(dockets(warehouse, spec, writer.run_id, definition))

@@ -46,7 +46,7 @@ class Storage(Protocol):
         """Say where a name is, for messages."""
 
     def name(self, file: str | Path) -> str:
-        """Give the name of which `local` gave a file."""
+        """Give the name of which `local` gave a file; ValueError for any other file."""
 
     def prepare(self) -> Sequence[str]:
         """Make the place if need be, find out whether it serves, and list what is at its top."""

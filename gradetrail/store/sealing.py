@@ -36,6 +36,8 @@ class Absorbed:
     """Lines that were cut off in the middle of being written; they never counted."""
     faults: tuple[Fault, ...] = ()
     """Damaged lines; their journal part was moved to `quarantine/`."""
+    n_taken: int = 0
+    """Tables in which a file of the part's name was there already."""
 
 
 def run_parts(storage: Storage, table: str, run_id: str) -> list[Part]:
@@ -59,17 +61,18 @@ def seal(storage: Storage, part: Part) -> Absorbed:
         journal = parse(storage.read(part.journal), place)
     except FileNotFoundError:
         raise StoreError(Fault("the journal part is gone before it was sealed", place)) from None
+    n_taken = 0
     for table in JOURNALED:
         rows = journal.tables[table]
         if table == "trials":
             rows = latest(rows)
-        if rows.num_rows:
-            publish(storage, table, part.stem, rows)
+        if rows.num_rows and not publish(storage, table, part.stem, rows):
+            n_taken += 1
     if journal.faults:
         storage.move(part.journal, "quarantine")
     else:
         storage.delete(part.journal)
-    return Absorbed(1, int(journal.torn_bytes > 0), journal.faults)
+    return Absorbed(1, int(journal.torn_bytes > 0), journal.faults, n_taken)
 
 
 def latest(trials: pa.Table) -> pa.Table:
@@ -89,7 +92,12 @@ def absorb(storage: Storage, run_id: str) -> Absorbed:
         if storage.is_claimed(part.journal):
             raise RunLockedError(Fault("another process still writes this journal part", part.journal))
         sealed = seal(storage, part)
-        found = Absorbed(found.n_parts + 1, found.n_torn + sealed.n_torn, found.faults + sealed.faults)
+        found = Absorbed(
+            found.n_parts + 1,
+            found.n_torn + sealed.n_torn,
+            found.faults + sealed.faults,
+            found.n_taken + sealed.n_taken,
+        )
     return found
 
 

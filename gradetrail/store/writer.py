@@ -19,6 +19,7 @@ from gradetrail.errors import Fault, RunLockedError, StoreError
 from gradetrail.store.interface import Holding, Storage
 from gradetrail.store.journal import LineEncoder, Row, encode_header
 from gradetrail.store.layout import Part, run_lock
+from gradetrail.store.salvage import take_up
 from gradetrail.store.sealing import absorb, fold, latest, next_number, seal
 from gradetrail.store.segments import publish
 
@@ -48,6 +49,7 @@ class RunWriter:
             self._number = next_number(storage, run_id)
             self.absorbed = absorb(storage, run_id)
             """What dead writers of this run left."""
+            self._number = take_up(storage, run_id, self._number)
         except BaseException:
             self._run_claim.release()
             raise
@@ -91,7 +93,8 @@ class RunWriter:
             self._retire()
             part, self._number = Part(self.run_id, self._number), self._number + 1
             with self._failing():
-                publish(self._storage, "trials", part.stem, latest(rows))
+                if not publish(self._storage, "trials", part.stem, latest(rows)):
+                    raise _overtaken(part.segment("trials"))
 
     def flush(self) -> None:
         """Hand everything to the operating system: readers see it, and it outlasts this process."""
@@ -216,9 +219,15 @@ class RunWriter:
     def _seal(self, part: Part) -> None:
         with self._disk:
             self._claims[part].complete()
-        seal(self._storage, part)
+        if seal(self._storage, part).n_taken:
+            raise _overtaken(part.journal)
         with self._disk:
-            self._claims.pop(part).release()
+            self._claims.pop(part).release(delete=True)
+
+
+def _overtaken(name: str) -> StoreError:
+    fix = "run the same command again: what was answered here is kept, and is brought in then"
+    return RunLockedError(Fault("another process took the run over and wrote this part", name, fix=fix))
 
 
 def _claim_run(storage: Storage, run_id: str) -> Holding:

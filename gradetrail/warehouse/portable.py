@@ -34,7 +34,7 @@ def write_database(warehouse: Warehouse, target: Path) -> None:
     try:
         with warehouse.connection() as source, sql.new_database(temporary) as copy:
             _fill(source, copy)
-            create_all(copy, user_objects(warehouse.root))
+            create_all(copy, user_objects(warehouse.home))
         temporary.replace(target)
     except (OSError, duckdb.IOException) as error:
         raise StoreError(Fault(f"cannot be written: {error}", str(target))) from None

@@ -22,7 +22,8 @@ from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
 from gradetrail.prices import models_in, price_file, prices_of
 from gradetrail.store import Live, Store
-from gradetrail.store.layout import FORMAT_FILE, parse_scores
+from gradetrail.store.layout import parse_scores
+from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.damage import may_be_damage, named_files
 from gradetrail.warehouse.gate import GATE, Limits
@@ -93,7 +94,7 @@ class Warehouse:
         for number, path in enumerate(dict.fromkeys(str(path) for path in paths)):
             bundle, live = opened(Path(path), Path(scratch) / str(number))
             self._named[path] = bundle.run_id
-            if not lives and not (self.root / FORMAT_FILE).exists():
+            if not lives and not is_warehouse(self.root):
                 self.root = bundle.root
             lives.append(live)
         return lives
@@ -121,6 +122,11 @@ class Warehouse:
             if self._catalog is not None:
                 self._catalog.close()
                 self._catalog = None
+
+    @property
+    def home(self) -> Path:
+        """A local folder with what the user added: `sql/`, `prices.yaml`."""
+        return self._store.home
 
     @property
     def live(self) -> Live:
@@ -314,7 +320,7 @@ class Warehouse:
         """List views, tables, and the user's views and macros by name, with what each says."""
         shown = [(layer, stem) for layer in SHOWN for stem in sql.names(layer) if is_ours(stem)]
         ours = {stem: sql.summary_of(f"{layer}/{stem}") for layer, stem in shown}
-        own = user_objects(self.root)
+        own = user_objects(self.home)
         refused = self.user_faults if own else {}
         return ours | {user.name: user.summary for user in own if user.name not in refused}
 
@@ -322,7 +328,7 @@ class Warehouse:
         """Refuse a name that is no view (SelectionError) or a file that was refused (QueryError)."""
         if is_ours(name):
             return
-        if any(user.name == name for user in user_objects(self.root)) and name in self.user_faults:
+        if any(user.name == name for user in user_objects(self.home)) and name in self.user_faults:
             raise QueryError(self.user_faults[name])
         views = self.views()
         if name not in views:
@@ -339,8 +345,8 @@ class Warehouse:
                 models = models_in(self._live.manifests, self._live.scorers)
                 self._catalog = Catalog(
                     self._live,
-                    prices_of(models, price_file(self.root)),
-                    users=user_objects(self.root),
+                    prices_of(models, price_file(self.home)),
+                    users=user_objects(self.home),
                     as_of=self._as_of,
                     with_comments=self._with_comments,
                     room=self._room,
@@ -377,7 +383,7 @@ class Warehouse:
         if cause is None:
             return False
         files = self._live.all_files()
-        own = [file for file in files if Path(file).is_relative_to(self._store.root)]
+        own = self._store.own(files)
         if all(Path(file).exists() for file in files):
             if not may_be_damage(cause):
                 return False
