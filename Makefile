@@ -73,5 +73,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/.made
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.made
 	@echo "installing gradetrail with what its tests need into $(VENV)" >&2
-	@$(PIP) --editable '.[dev,math,text,ray,plot]'
+	@$(PIP) --editable '.[dev,math,text,ray,plot,s3]'
 	@touch $@ $(VENV)/.installed
