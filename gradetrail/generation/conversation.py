@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from gradetrail import sql
 from gradetrail.dataset import parse_row
 from gradetrail.generation.trials import BATCH_ROWS, rows_of
@@ -45,6 +47,15 @@ class Scripts:
         plan, maker = self.plan, self._makers[row["entrant"]]
         entrant, epoch = plan.entrants[row["entrant"]], row["epoch"]
         sample_id, sample_hash = row["sample_id"], row["sample_hash"]
+        kept = None if entrant.shape.sees_sample else plan.messages.get(row["request_key"])
+        if kept is not None:
+            # in the order in which they are rendered, so that a body does not depend on what was kept
+            said = [{"role": m["role"], "content": m["content"]} for m in orjson.loads(kept)]
+            request = Request(
+                entrant.shape, said, epoch, row["request_key"], sample_id, None, sample_hash, entrant.prompt
+            )
+            only = Turn(request, kept, 1, is_last=True)
+            return lambda _: only
         sample = parse_row(plan.samples.content(row["sample"]))
         rendered = plan.renderer.render(entrant.prompt, sample, sample_id, epoch, entrant.system)
         single_key = None if rendered.follow_ups else row["request_key"]

@@ -101,10 +101,12 @@ def _work(plan: Plan, todo: Outstanding, providers: Providers) -> Iterator[Work]
     scripts = Scripts(plan)
     for row in rows_of(todo.requests, [*PLANNED, "entrant", "sample"]):
         entrant, key = plan.entrants[row["entrant"]], row["request_key"]
-        others = todo.asked.take(sharing[key]) if key in sharing else todo.asked.slice(0, 0)
+        trials = [_planned(row)]
+        if key in sharing:
+            trials += map(_planned, rows_of(todo.asked.take(sharing[key]), PLANNED))
         yield Work(
             provider=providers.of(entrant.model, entrant.shape),
-            trials=[_planned(row), *map(_planned, rows_of(others, PLANNED))],
+            trials=trials,
             canonical=scripts.canonical(row),
             turn=scripts.turns(row),
             answers=list(todo.turn_answers.get(key, ())),

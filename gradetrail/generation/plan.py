@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 MAX_FAULTS = 20
 PLAN_VERSION = 1
+KEPT_BYTES = 16 * 2**20
+"""Rendered messages that a plan keeps, so that a run of usual size renders each request once."""
+KEY_BYTES = 250
+"""What a kept one takes besides its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Plan:
     selection: Selection
     epochs: int
     renderer: Renderer
+    messages: Mapping[str, bytes]
+    """Canonical messages by request_key, of as many trials as KEPT_BYTES hold; none of scripted prompts."""
     warnings: tuple[str, ...]
 
 
@@ -162,6 +168,7 @@ def make_plan(
         selection=selection,
         epochs=epochs,
         renderer=renderer,
+        messages=builder.messages,
         warnings=(*samples.warnings, *_warnings(entrants, epochs), *builder.same_questions()),
     )
 
@@ -206,6 +213,8 @@ class _Builder:
         self._inputs: dict[str, str] = {}
         """The one input_hash of each prompt; empty once there was another."""
         self._keys = [KeyMaker(entrant.shape, entrant.prompt) for entrant in entrants]
+        self.messages: dict[str, bytes] = {}
+        self._room = KEPT_BYTES
 
     def build(self) -> pa.Table:
         import pyarrow as pa
@@ -236,6 +245,9 @@ class _Builder:
                         key = self._keys[index].key(messages, epoch, sample_hash, sample_id)
                         asked = b'{"messages":' + messages + _input_tail(entrant.shape, turns)
                         input_hash = hash_canonical("gradetrail.input.v1", asked)
+                        if not turns and self._room > 0:
+                            self.messages[key] = messages
+                            self._room -= len(messages) + KEY_BYTES
                         if self._inputs.setdefault(entrant.prompt, input_hash) != input_hash:
                             self._inputs[entrant.prompt] = ""
                         yield (
