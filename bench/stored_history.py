@@ -72,6 +72,8 @@ class Copy:
 
 def make(root: Path, size: Size, *, is_packed: bool) -> None:
     """Write the whole history, and say how long it took."""
+    from gradetrail.store import Store
+
     begun = monotonic()
     sources = [first_run(root, f"t{n:02}", size) for n in range(TASKS)]
     each = size.runs // TASKS
@@ -84,6 +86,8 @@ def make(root: Path, size: Size, *, is_packed: bool) -> None:
     begun = monotonic()
     (write_packs if is_packed else write_files)(root, copies)
     take_away(root, sources)
+    if is_packed:
+        Store(root).compact(0.0)
     print(f"written in {monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -150,14 +154,13 @@ def write_files(root: Path, copies: list[Copy]) -> None:
 
 
 def write_packs(root: Path, copies: list[Copy]) -> None:
-    """Write copies as packs, a core for each table, and the record that names them; pack what is loose."""
+    """Write copies as packs, a core for each table, and the record that names them."""
     from gradetrail.store import Store
     from gradetrail.store.layout import ScoreFile
     from gradetrail.store.packing import _writing_bodies, commit
     from gradetrail.store.packs import KEYED, Record, pack_name
-    from gradetrail.store.storage import LocalStorage
 
-    token, storage = secrets.token_hex(4), LocalStorage(root)
+    token, storage = secrets.token_hex(4), Store(root).storage
     held = {
         source.run_id: scorers(scores_of(root, source))
         for source in {c.source.task: c.source for c in copies}.values()
@@ -185,16 +188,15 @@ def write_packs(root: Path, copies: list[Copy]) -> None:
     absorbed["scores"] = {(copy.run_id, scorer12): 1 for copy, scorer12 in graded}
     record = Record(1, tuple(files), names, absorbed, frozenset(copy.run_id for copy in copies))
     assert commit(storage, Record(), record, "bench"), "there are packs already"
-    Store(root).compact(0.0)
 
 
 def packs_of(root: Path, copies: list[Copy], token: str, table: str) -> list[PackFile]:
     """Write the packs of a table."""
+    from gradetrail.store import Store
     from gradetrail.store.packing import _written
-    from gradetrail.store.storage import LocalStorage
 
     chunks = (trial_chunks if table == "trials" else score_chunks)(root, copies)
-    return list(_written(LocalStorage(root), table, chunks, 1, token))
+    return list(_written(Store(root).storage, table, chunks, 1, token))
 
 
 def trial_chunks(root: Path, copies: list[Copy]) -> Iterator[Chunk]:

@@ -3,32 +3,40 @@
 -- NULL where the spec says nothing; base_url may hold `${NAME}`, never a key.
 -- Source: the `models` of runs/<run_id>.json.
 create or replace table run_models as
+-- few lists are different, and to read JSON is what takes long
 with listed as (
+    select distinct manifests.models
+    from manifests
+),
+
+entry as (
     select
-        stored.body ->> '$.run_id' as run_id,
+        listed.models,
         unnest(
             from_json(
-                stored.body -> '$.models',
+                listed.models,
                 '[{
                     "model": "VARCHAR", "model_id": "VARCHAR", "provider": "VARCHAR", "name": "VARCHAR",
                     "params": "JSON", "revision": "VARCHAR", "endpoint": "VARCHAR", "base_url": "VARCHAR"
                 }]'
             )
-        ) as entry
-    from stored_manifests as stored
+        ) as model
+    from listed
 )
 
 select
-    listed.run_id,
-    listed.entry.model as model,
-    listed.entry.model_id as model_id,
-    listed.entry.provider as provider,
-    listed.entry.name as name,
-    listed.entry.params as params,
-    listed.entry.revision as revision,
-    listed.entry.endpoint as endpoint,
-    listed.entry.base_url as base_url
-from listed;
+    manifests.run_id,
+    entry.model.model as model,
+    entry.model.model_id as model_id,
+    entry.model.provider as provider,
+    entry.model.name as name,
+    entry.model.params as params,
+    entry.model.revision as revision,
+    entry.model.endpoint as endpoint,
+    entry.model.base_url as base_url
+from manifests
+inner join entry
+    on manifests.models = entry.models;
 
 comment on table run_models is 'Models of each run with what identifies them to their provider.';
 comment on column run_models.run_id is 'Run.';

@@ -30,19 +30,18 @@ with newest as not materialized (
     )
 ),
 
+-- numbers stand for what is equal in thousands of rows, so that memory holds little of each
 asked as not materialized (
     select
-        sample_scores.run_id,
-        sample_scores.task,
-        sample_scores.model,
-        sample_scores.prompt,
+        entrant_runs.task,
+        entrant_runs.step_no,
         sample_scores.scorer,
-        sample_scores.scorer_id,
+        definitions.scorer_version,
+        definitions.higher_is_better,
         sample_scores.metric,
         sample_scores.sample_id,
         sample_scores.score,
-        sample_scores.target,
-        trials.input_hash,
+        hash(sample_scores.target, trials.input_hash) as question,
         trials.cluster
     from sample_scores
     inner join trials
@@ -52,55 +51,49 @@ asked as not materialized (
         and sample_scores.prompt = trials.prompt
         and sample_scores.sample_id = trials.sample_id
         and trials.epoch = 1
+    inner join entrant_runs
+        on sample_scores.task = entrant_runs.task
+        and sample_scores.run_id = entrant_runs.run_id
+        and sample_scores.model = entrant_runs.model
+        and sample_scores.prompt = entrant_runs.prompt
+    inner join definitions
+        on sample_scores.task = definitions.task
+        and sample_scores.scorer = definitions.scorer
+        and sample_scores.scorer_id = definitions.scorer_id
     where sample_scores.score is not null
 ),
 
 -- read by paired_totals
 difference as ( -- noqa: ST03
     select
-        entrant_runs.task as board,
-        entrant_runs.run_id as entry,
+        now.task as board,
+        now.step_no as entry,
         struct_pack(
-            model := entrant_runs.model,
-            prompt := entrant_runs.prompt,
-            scorer_id := now.scorer_id,
+            scorer := now.scorer,
+            scorer_version := now.scorer_version,
             metric := now.metric
         ) as pair,
         now.cluster,
         now.score as a_score,
         previous.score as b_score,
-        worth_of(now.score - previous.score, definitions.higher_is_better) as gain
-    from entrant_runs
-    inner join asked as now
-        on entrant_runs.run_id = now.run_id
-        and entrant_runs.task = now.task
-        and entrant_runs.model = now.model
-        and entrant_runs.prompt = now.prompt
+        worth_of(now.score - previous.score, now.higher_is_better) as gain
+    from asked as now
     inner join asked as previous
-        on entrant_runs.previous_run_id = previous.run_id
-        and entrant_runs.task = previous.task
-        and entrant_runs.model = previous.model
-        and entrant_runs.prompt = previous.prompt
-        and now.scorer_id = previous.scorer_id
+        on now.task = previous.task
+        and now.step_no - 1 = previous.step_no
         and now.scorer = previous.scorer
+        and now.scorer_version = previous.scorer_version
         and now.metric = previous.metric
         and now.sample_id = previous.sample_id
-    inner join definitions
-        on now.task = definitions.task
-        and now.scorer = definitions.scorer
-        and now.scorer_id = definitions.scorer_id
-    where
-        now.target is not distinct from previous.target
-        and now.input_hash is not distinct from previous.input_hash
+        and now.question = previous.question
 ),
 
 total as (
     select
         paired.board as task,
-        paired.entry as run_id,
-        paired.pair.model as model,
-        paired.pair.prompt as prompt,
-        paired.pair.scorer_id as scorer_id,
+        paired.entry as step_no,
+        paired.pair.scorer as scorer,
+        paired.pair.scorer_version as scorer_version,
         paired.pair.metric as metric,
         paired.n_units,
         paired.n_shared,
@@ -157,12 +150,11 @@ stepped as (
         and newest.metric = before.metric
     left join total
         on entrant_runs.task = total.task
-        and entrant_runs.run_id = total.run_id
-        and entrant_runs.model = total.model
-        and entrant_runs.prompt = total.prompt
-        and newest.scorer_id = total.scorer_id
+        and entrant_runs.step_no = total.step_no
+        and newest.scorer = total.scorer
+        and newest.scorer_version = total.scorer_version
         and newest.metric = total.metric
-        and before.scorer_id = total.scorer_id
+        and before.scorer_version = total.scorer_version
 ),
 
 bounded as (
