@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 class Warehouse:
     """A warehouse at one moment; StoreError if the folder is none.
 
-    Opening looks at file names and manifests; the connection is made at the first query. Each of
-    `bundles` is a path, which then names the run that it holds; with bundles the folder may be missing.
-    `as_of` leaves runs out that began later. `own_files` are files and folders beside it that queries may
-    read too, by path.
+    Opening looks at file names and manifests, unless `live` is what another saw; the connection is made at
+    the first query. Each of `bundles` is a path, which then names the run that it holds; with bundles the
+    folder may be missing. `as_of` leaves runs out that began later. `own_files` are files and folders beside
+    it that queries may read too, by path.
     """
 
     def __init__(
@@ -66,16 +66,18 @@ class Warehouse:
         with_comments: bool = False,
         memory_limit: str | None = None,
         spill_limit: str | None = None,
+        threads: int | None = None,
         own_files: Sequence[str | os.PathLike[str]] = (),
+        live: Live | None = None,
     ) -> None:
         self.root = Path(path)
         self._own_files = existing(own_files)
-        self._room = sql.Room(memory_limit, spill_limit)
+        self._room, self._threads = sql.Room(memory_limit, spill_limit), threads
         self._as_of = as_of.astimezone(UTC) if as_of is not None else None
         self._named: dict[str, str] = {}
         self._bundled = self._unpacked(bundles)
         self._store = Store(self.root, create=False)
-        self._live = self._look()
+        self._live = self._look(live)
         self._stems: tuple[Live, dict[str, list[str]]] = (self._live, {})
         self._with_comments = with_comments
         self._lock = threading.RLock()
@@ -99,8 +101,8 @@ class Warehouse:
             lives.append(live)
         return lives
 
-    def _look(self) -> Live:
-        own = self._store.live()
+    def _look(self, own: Live | None = None) -> Live:
+        own = own or self._store.live()
         until = None if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
         self._own = [m for m in own.manifests if until is None or m["run_id"] < until]
         """What selectors choose from: runs of bundles are named by their paths alone."""
@@ -190,10 +192,7 @@ class Warehouse:
             raise SelectionError(Fault(f"cannot write {target}: {error.strerror}", "--output")) from None
 
     def write_tables(self, folder: str | os.PathLike[str]) -> dict[str, list[str]]:
-        """Write the stored tables below a new folder as plain Parquet files; give the files of each.
-
-        Every row of every file counts, so any engine reads them; see `tables`.
-        """
+        """Write the stored tables below a new folder as plain Parquet; give the files of each, all live."""
         from gradetrail.warehouse.tables import write_tables
 
         return self._steadily(lambda: write_tables(self._live, Path(folder), as_of=self._as_of))
@@ -349,6 +348,7 @@ class Warehouse:
                     users=user_objects(self.home),
                     as_of=self._as_of,
                     with_comments=self._with_comments,
+                    threads=self._threads,
                     room=self._room,
                     own_files=self._own_files,
                 )
