@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from io import BufferedRandom
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +28,37 @@ UNREPEATED = ("response_id", "text", "tool_calls")
 """Columns of text with a value of its own in nearly every row."""
 
 
-def answer_parts(con: duckdb.DuckDBPyConnection, run_id: str) -> Generator[pa.Table, None, None]:
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some of the parts of a run."""
+
+    n_parts: int
+    """Parts that the run has."""
+    numbers: tuple[int, ...]
+    """Those that are meant, from 0."""
+
+
+def whole(n_trials: int) -> Share:
+    """Give all parts of a run; one that is no larger than PART_TRIALS is one part."""
+    n_parts = max(1, -(-n_trials // PART_TRIALS))
+    return Share(n_parts, tuple(range(n_parts)))
+
+
+def answer_parts(
+    con: duckdb.DuckDBPyConnection, run_id: str, share: Share | None = None
+) -> Generator[pa.Table, None, None]:
     """Yield the trials of a run with their answers: the relation `trial_answer`, part by part.
 
-    A run that is no larger than PART_TRIALS is one part; a run without trials is an empty one.
+    Of a share only its parts are yielded. A run without trials is an empty part.
     """
-    n_trials = sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
-    n_parts = max(1, -(-int(n_trials) // PART_TRIALS))
-    params = {"run_id": run_id, "n_parts": n_parts}
-    if n_parts == 1:
+    if share is None:
+        share = whole(sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0])
+    if share.n_parts == 1:
         yield whole_run(con, run_id)
         return
+    params = {"run_id": run_id, "n_parts": share.n_parts}
     with contextlib.ExitStack() as stack:
-        trials, texts = (_split(con, name, params, stack) for name in FILES)
+        trials, texts = (_split(con, name, params, share.numbers, stack) for name in FILES)
         for one, other in zip(trials, texts, strict=True):
             yield _with_texts(_read(one), _read(other))
 
@@ -69,20 +88,27 @@ def _with_texts(trials: pa.Table, texts: pa.Table) -> pa.Table:
 
 
 def _split(
-    con: duckdb.DuckDBPyConnection, name: str, params: dict[str, Any], stack: contextlib.ExitStack
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    params: dict[str, Any],
+    numbers: Sequence[int],
+    stack: contextlib.ExitStack,
 ) -> list[BufferedRandom]:
-    """Write the rows of each part to a file of its own."""
+    """Write the rows of each of these parts to a file of its own."""
+    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.ipc as ipc
 
-    numbers = range(params["n_parts"])
     files = [stack.enter_context(tempfile.TemporaryFile()) for _ in numbers]  # noqa: SIM115  # it closes them
-    writers: list[ipc.RecordBatchStreamWriter] = []
+    writers: dict[int, ipc.RecordBatchStreamWriter] = {}
+    wanted = pa.array(numbers, pa.int32())
     for batch in con.sql(sql.text_of(name), params=params).to_arrow_reader(BATCH_ROWS):
+        if len(numbers) < params["n_parts"]:
+            batch = batch.filter(pc.is_in(batch.column("part"), value_set=wanted))
         parts: Any = batch.column("part")
         rows = _compact(batch.drop_columns(["part"]))
         if not writers:
-            writers = [ipc.new_stream(file, rows.schema) for file in files]
+            writers = {n: ipc.new_stream(file, rows.schema) for n, file in zip(numbers, files, strict=True)}
         order = pc.sort_indices(parts)
         rows, parts = rows.take(order), parts.take(order)
         begin = 0
@@ -91,8 +117,8 @@ def _split(
             begin += run["counts"]
     if not writers:
         none = sql.arrow_file(con, name, params).drop_columns(["part"])
-        writers = [ipc.new_stream(file, none.schema) for file in files]
-    for writer in writers:
+        writers = {n: ipc.new_stream(file, none.schema) for n, file in zip(numbers, files, strict=True)}
+    for writer in writers.values():
         writer.close()
     return files
 

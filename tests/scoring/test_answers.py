@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradetrail.scoring.answers import answer_parts, whole_run
+from gradetrail.scoring.answers import Share, answer_parts, whole_run
 from gradetrail.warehouse.catalog import Catalog
 from tests.sql.given import RUN, live_of
 
@@ -90,3 +90,15 @@ def test_parts_have_each_trial_once_and_each_sample_whole(con: Any, monkeypatch:
 
 def test_a_run_that_nobody_made_is_an_empty_part(con: Any) -> None:
     assert [part.num_rows for part in answer_parts(con, "20261130T083112Z-t-ffffff")] == [0]
+
+
+def test_shares_are_disjoint_and_together_the_run(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradetrail.scoring.answers.BATCH_ROWS", 7)
+    shares = [
+        [part.to_pylist() for part in answer_parts(con, RUN, Share(7, numbers))]
+        for numbers in ((0, 3, 6), (1, 4), (5, 2))
+    ]
+    assert [len(parts) for parts in shares] == [3, 2, 2]
+    samples = [{row["sample_id"] for part in parts for row in part} for parts in shares]
+    assert sum(map(len, samples)) == len(set().union(*samples)) == 30
+    assert texts([row for parts in shares for part in parts for row in part]) == wanted()
