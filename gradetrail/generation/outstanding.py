@@ -102,7 +102,7 @@ def outstanding(root: Path, plan: Plan, options: Options, now: datetime) -> Outs
         asked = _marked(plan.trials, None)
         return Outstanding(None, None, _with_first(asked), asked.slice(0, 0), ())
     moment = Store(root, create=False).moment()
-    with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse:
+    with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as warehouse:
         con = warehouse.connection("trials", "responses", "calls", "samples")
         newest = None if options.new or options.refresh else _run_of(warehouse, plan, options, now)
         found = _compare(con, plan, newest, options, now)

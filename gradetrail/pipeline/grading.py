@@ -166,7 +166,7 @@ def score_runs(
     store = Store(root)
     publish_task(store, spec, scorers)
     graded: list[Graded] = []
-    with Warehouse(root, memory_limit=MEMORY_LIMIT) as warehouse, contextlib.closing(runner):
+    with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as warehouse, contextlib.closing(runner):
         for run_id in run_ids:
             graded += score_run(warehouse, store, spec, run_id, scorers, force=force, runner=runner)
     tidy(root)

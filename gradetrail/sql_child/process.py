@@ -42,15 +42,22 @@ class ChildProcess:
     """A Python program that keeps frames of `wire`, in a session of its own; a context manager.
 
     `fixes` says what to do about each limit: `wall`, `cpu`, `memory`, `result`. Its temporary folder is its
-    own and goes with it.
+    own and goes with it. Without `environment` it sees none of the variables that may be secret.
     """
 
-    def __init__(self, module: str, limits: Limits, fixes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        module: str,
+        limits: Limits,
+        fixes: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.limits = limits
         self.fixes = fixes or {}
         self._left_s = START_S
         self._scratch = tempfile.mkdtemp(prefix="gradetrail-")
-        environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        if environment is None:
+            environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - a module of ours
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,

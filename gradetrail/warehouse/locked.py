@@ -143,6 +143,10 @@ class LockedWarehouse:
         """Refuse a name that is no view (SelectionError) or a file that was refused (QueryError)."""
         self._look({"op": "check_view", "name": name})
 
+    def views(self) -> dict[str, str]:
+        """List views, tables, and the user's views and macros by name, with what each says."""
+        return dict(self._look({"op": "views"}))
+
     def statements(self, text: str) -> list[str]:
         """Split a text at its semicolons, as DuckDB parses it."""
         found = self._look({"op": "statements", "sql": text})
@@ -204,7 +208,9 @@ class LockedWarehouse:
     def _started(self) -> ChildProcess:
         if self._child is None or self._child.is_gone:
             self.close()
-            self._child = ChildProcess(MODULE, self._limits, _fixes(self._limits))
+            # a warehouse that is no folder is reached with what the environment says
+            environment = os.environ if ":/" in str(self.root) else None
+            self._child = ChildProcess(MODULE, self._limits, _fixes(self._limits), environment)
             self._child.send(self._opening, wall_s=START_S)
             self._ended(self._child.receive()[0])
         return self._child

@@ -45,6 +45,7 @@ class Worker:
             "query": self._query,
             "run_id": self._run_id,
             "check_view": self._check_view,
+            "views": self._views,
             "statements": self._statements,
             "file": self._file,
         }
@@ -74,8 +75,7 @@ class Worker:
             bundles=header["bundles"],
             own_files=header["own_files"],
             as_of=None if as_of is None else datetime.fromisoformat(as_of),
-            memory_limit=f"{int(limits.memory_mb * SHARE_OF_DUCKDB)}MB",
-            spill_limit=f"{limits.file_mb}MB",
+            room=sql.Room(f"{int(limits.memory_mb * SHARE_OF_DUCKDB)}MB", f"{limits.file_mb}MB"),
         )
         # threads and tables of its own come first, so that they do not count
         self._warehouse.rows("select 1 as ready")
@@ -126,6 +126,9 @@ class Worker:
 
     def _check_view(self, header: Header, _: Reply) -> None:
         self._opened.check_view(header["name"])
+
+    def _views(self, _: Header, reply: Reply) -> None:
+        reply({"value": self._opened.views()}, b"")
 
     def _statements(self, header: Header, reply: Reply) -> None:
         """Split a text as DuckDB parses it; one that it cannot parse is one statement."""

@@ -64,15 +64,14 @@ class Warehouse:
         bundles: Sequence[str | os.PathLike[str]] = (),
         as_of: datetime | None = None,
         with_comments: bool = False,
-        memory_limit: str | None = None,
-        spill_limit: str | None = None,
+        room: sql.Room = sql.Room(),
         threads: int | None = None,
         own_files: Sequence[str | os.PathLike[str]] = (),
         live: Live | None = None,
     ) -> None:
         self.root = Path(path)
         self._own_files = existing(own_files)
-        self._room, self._threads = sql.Room(memory_limit, spill_limit), threads
+        self._room, self._threads = room, threads
         self._as_of = as_of.astimezone(UTC) if as_of is not None else None
         self._named: dict[str, str] = {}
         self._bundled = self._unpacked(bundles)
