@@ -19,7 +19,7 @@ from gradetrail.cli.output import (
     write,
     write_parquet,
 )
-from gradetrail.store.places import named
+from gradetrail.store.places import place_name
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def print_blocks(
     params = {"tasks": None if tasks is None else list(tasks), "run_id": run_id}
     names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
     if not rows:
-        say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {named(warehouse.root)}")
+        say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {place_name(warehouse.root)}")
     blocks = [
         f"{_title(head)}\n{_block(names, list(group), form)}"
         for head, group in groupby(rows[:limit], key=lambda row: row[:3])

@@ -132,14 +132,16 @@ def import_(
 ) -> None:
     """Bring runs of bundles or other warehouses into this one; a run that is there stays as it is."""
     from gradetrail.cli.query import warehouse_folder
+    from gradetrail.store.places import is_address, place_name
     from gradetrail.warehouse.importing import import_bundle, import_warehouse
 
     root = warehouse_folder(warehouse)
     for file in files:
         n_new = 0
-        for done in import_warehouse(root, file) if file.is_dir() else [import_bundle(root, file)]:
+        is_bundle = not file.is_dir() and not is_address(file)
+        for done in [import_bundle(root, file)] if is_bundle else import_warehouse(root, file):
             word = f"{done.n_answers:,} answers that were not stored" if done.is_new else "was there already"
             say(f"{done.run_id}: {done.n_trials:,} trials, {word}")
             n_new += done.is_new
-        if file.is_dir():
-            say(f"{file}: {n_new:,} runs that were not there")
+        if not is_bundle:
+            say(f"{place_name(file)}: {n_new:,} runs that were not there")

@@ -254,8 +254,9 @@ def exit_for(
     """End with the exit code that the runs' states ask for; `rest` completes the command to go on with."""
     from gradetrail import pipeline
     from gradetrail.errors import Fault, InterruptError, UnusableError
+    from gradetrail.store.places import place_name
 
-    words = ["gradetrail", "run", *(done.run_id for done in runs), *rest, "--warehouse", str(root)]
+    words = ["gradetrail", "run", *(done.run_id for done in runs), *rest, "--warehouse", place_name(root)]
     again = way_on(words, next((done.halt for done in runs if done.halt is not None), None), max_cost)
     if any(done.status == "interrupted" for done in runs):
         raise InterruptError(Fault("interrupted; every answer received is kept", fix=again))

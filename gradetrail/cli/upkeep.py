@@ -26,12 +26,15 @@ def compact(
     from gradetrail.cli.query import warehouse_folder
     from gradetrail.errors import Fault, RunLockedError
     from gradetrail.store import Store
+    from gradetrail.store.places import place_name
 
     root = warehouse_folder(warehouse)
     Store(root, create=False)
     done = Store(root).compact(grace)
     if done is None:
-        raise RunLockedError(Fault("another process packs this warehouse now", str(root), fix="wait for it"))
+        raise RunLockedError(
+            Fault("another process packs this warehouse now", place_name(root), fix="wait for it")
+        )
     packed, reclaimed = done.packed, done.reclaimed
     say(f"packed {packed.n_files:,} files into {packed.n_packs:,}, {packed.n_rows:,} rows")
     say(f"deleted {reclaimed.n_files:,} files, {reclaimed.n_bytes:,} bytes")

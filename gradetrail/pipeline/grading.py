@@ -24,6 +24,7 @@ from gradetrail.scoring.planner import MEMORY_LIMIT, Graded, publish_task, score
 from gradetrail.scoring.program_runner import program_runner
 from gradetrail.spec import Spec
 from gradetrail.store import Store
+from gradetrail.store.places import place_name
 from gradetrail.warehouse import Warehouse
 
 SEE_ERRORS = "see `gradetrail show errors`, or raise --allow-errors"
@@ -182,7 +183,7 @@ def to_score(root: Path, target: SpecLike | Run) -> tuple[Spec, list[str]]:
         spec = as_spec(target)
         runs = [manifest["run_id"] for manifest in opened.manifests() if manifest["task"] == spec.name]
     if not runs:
-        message = f"no run of task `{spec.name}` in {root}"
+        message = f"no run of task `{spec.name}` in {place_name(root)}"
         raise SelectionError(Fault(message, fix="make one with `gradetrail run`"))
     return spec, runs
 

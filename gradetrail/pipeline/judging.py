@@ -29,7 +29,7 @@ from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.planner import dockets, ungraded
 from gradetrail.spec import Model, Spec
 from gradetrail.store import Store
-from gradetrail.store.places import is_warehouse
+from gradetrail.store.places import is_warehouse, place_name
 from gradetrail.store.writer import RunWriter
 from gradetrail.warehouse import Warehouse
 
@@ -99,7 +99,7 @@ def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
     if not named:
         return
     if not is_warehouse(root):
-        fix = f"there is no warehouse at {root} yet"
+        fix = f"there is no warehouse at {place_name(root)} yet"
         raise SelectionError(*(Fault(f"no run `{name}`", field="against", fix=fix) for name in sorted(named)))
     with Warehouse(root) as warehouse:
         for name in sorted(named):

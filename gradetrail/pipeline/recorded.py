@@ -19,7 +19,7 @@ from gradetrail.dataset import Selection, parse_row
 from gradetrail.errors import Fault, SelectionError, SpecError
 from gradetrail.pipeline.checking import with_draft
 from gradetrail.spec import Spec, load_spec, spec_from
-from gradetrail.store.places import is_warehouse
+from gradetrail.store.places import is_warehouse, place_name
 from gradetrail.warehouse import Warehouse
 
 SpecLike = Spec | str | os.PathLike[str] | Mapping[str, Any]
@@ -82,7 +82,7 @@ def job_of(root: Path, name: str, knobs: Mapping[str, Any] = MappingProxyType({}
     if not is_run_name(name):
         return Job(turned(as_spec(name), knobs))
     if not is_warehouse(root):
-        fix = f"a spec is a file; a run needs its warehouse, and {root} is none: --warehouse DIR"
+        fix = f"a spec is a file; a run needs its warehouse, and {place_name(root)} is none: --warehouse DIR"
         raise SelectionError(Fault(f"`{name}` is neither a spec file nor a run", fix=fix))
     with Warehouse(root) as warehouse:
         manifest = _manifest(warehouse, warehouse.run_id(name))

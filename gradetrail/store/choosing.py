@@ -101,6 +101,7 @@ def choose(
     absorbed: dict[str, dict[Held, int]] = {}
     for table in KEYED:
         units = _units(table, first[table], again[table], record, busy)
+        storage.fetch(name for _, names in units.values() for name in names)
         whole = {
             held: (number, names)
             for held, (number, names) in units.items()

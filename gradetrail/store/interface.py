@@ -87,7 +87,7 @@ class Storage(Protocol):
         FileNotFoundError if it is not there, here or when it is opened. `afresh` trusts no copy.
         """
 
-    def fetch(self, names: Collection[str]) -> None:
+    def fetch(self, names: Iterable[str]) -> None:
         """Get ready what is to be read; a file that is gone is left to `local`."""
 
     def forget(self, names: Iterable[str]) -> None:

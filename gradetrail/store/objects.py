@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -54,6 +55,7 @@ class ObjectStorage:
         self._seen: dict[str, Version] = {}
         self._listed: set[str] = set()
         self._leases: dict[str, Lease] = {}
+        self._tidied = math.inf
 
     @cached_property
     def home(self) -> Path:
@@ -166,7 +168,7 @@ class ObjectStorage:
         self._seen[name] = found[0]
         return self._copies.keep(file, name, found[0])
 
-    def fetch(self, names: Collection[str]) -> None:
+    def fetch(self, names: Iterable[str]) -> None:
         """Fetch what there are no copies of, several at a time."""
 
         def fetch(name: str) -> None:
@@ -190,6 +192,9 @@ class ObjectStorage:
 
     def tidy(self, older_than_s: float) -> None:
         """Drop copies of what is not there any more, and is that old."""
+        if older_than_s >= self._tidied:
+            return
+        self._tidied = older_than_s
         self._copies.tidy(self._seen, frozenset(self._listed), older_than_s)
 
     def create(self, name: str, write: Callable[[BinaryIO], object]) -> bool:

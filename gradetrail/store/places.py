@@ -16,6 +16,11 @@ from gradetrail.store.remote import ADDRESS
 from gradetrail.store.storage import LocalStorage
 
 
+def is_address(root: str | os.PathLike[str]) -> bool:
+    """Say whether a name is that of an object store."""
+    return ADDRESS.match(str(root)) is not None
+
+
 def storage_at(root: str | os.PathLike[str]) -> Storage:
     """Give the storage of a warehouse; nothing is opened or made yet."""
     scheme, colon, rest = str(root).partition(":/")
@@ -23,15 +28,15 @@ def storage_at(root: str | os.PathLike[str]) -> Storage:
         return LocalStorage(Path(root).absolute())
     if scheme == "file":
         return LocalStorage(Path("/" + rest.lstrip("/")))
-    if not ADDRESS.match(str(root)):
+    if not is_address(root):
         fix = "write s3://BUCKET/PREFIX (or gs://, az://), or give a folder"
-        raise StoreError(Fault("is no address of a warehouse", named(root), fix=fix))
+        raise StoreError(Fault("is no address of a warehouse", place_name(root), fix=fix))
     from gradetrail.store.objects import ObjectStorage
 
     return ObjectStorage(str(root))
 
 
-def named(root: str | os.PathLike[str]) -> str:
+def place_name(root: str | os.PathLike[str]) -> str:
     """Write a warehouse's name as the user does: a path has lost a slash of `s3://`."""
     return re.sub(r"\A([a-z0-9]{2,}):/+", r"\1://", str(root))
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradetrail.errors import Fault, QueryError, StoreError
+from gradetrail.store.choosing import is_packed
 from gradetrail.store.digests import record_of
 from gradetrail.store.folding import folded, piece_of
 from gradetrail.store.interface import Storage
@@ -178,7 +179,7 @@ class _Glance:
             table: frozenset(self.record.absorbed[table]) - self._masked.get(table, set()) for table in TABLES
         }
         partly: dict[str, dict[str, frozenset[Held]]] = {}
-        self.storage.fetch([pack.name for pack in self.record.files])
+        self.storage.fetch(pack.name for pack in self.record.files)
         absolute = {table: [str(self.storage.local(name)) for name in found[table]] for table in TABLES}
         for pack in self.record.files:
             if self._is_whole(pack.name):
@@ -280,9 +281,9 @@ class _Glance:
             return {}
 
     def _files(self, table: str, prefix: str = "") -> Iterator[str]:
-        for file in self.storage.list(table):
-            if file.endswith(PARQUET) and file.startswith(prefix):
-                yield file
+        files = [f for f in self.storage.list(table) if f.endswith(PARQUET) and f.startswith(prefix)]
+        self.storage.fetch(f"{table}/{file}" for file in files if not is_packed(self.record, table, file))
+        yield from files
 
     def _is_whole(self, name: str) -> bool:
         fault = self.look.fault(name)

@@ -119,7 +119,9 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
         storage.delete(name)
     _commit(storage, record, done, written_by)
     _delete_old(storage, done)
-    return before - _size(storage)
+    after = _size(storage)
+    storage.tidy(0.0)
+    return before - after
 
 
 def pending(trials: pa.Table, response_ids: frozenset[str]) -> pa.Table:

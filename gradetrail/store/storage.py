@@ -54,7 +54,7 @@ class LocalStorage:
         """Give the name of a file."""
         return Path(file).relative_to(self.root).as_posix()
 
-    def fetch(self, names: Collection[str]) -> None:
+    def fetch(self, names: Iterable[str]) -> None:
         """Do nothing: what is here is at hand."""
 
     def forget(self, names: Iterable[str]) -> None:

@@ -292,7 +292,9 @@ class Store:
 
     def live(self) -> Live:
         """Look at everything that is in the warehouse now; needs no lock and writes nothing."""
-        return self._look.live()
+        live = self._look.live()
+        self.storage.tidy(GRACE_S)
+        return live
 
     def trials(self, run_id: str) -> pa.Table:
         """Give the trials of one run as they stand, each once; empty for an unknown run."""

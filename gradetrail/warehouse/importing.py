@@ -20,6 +20,7 @@ from gradetrail.providers.response import Response, ToolCall
 from gradetrail.request import REQUEST_TAG, canonical_json, hash_canonical
 from gradetrail.store import Live, Store
 from gradetrail.store.layout import Part, parse_part
+from gradetrail.store.places import place_name, storage_at
 from gradetrail.store.sealing import next_number
 from gradetrail.store.segments import row_groups
 from gradetrail.warehouse.bundles import (
@@ -87,8 +88,8 @@ def import_warehouse(root: Path, other: Path) -> Iterator[Brought]:
 
     Doing it again brings what has come since. Raises UnusableError if the other is damaged.
     """
-    if other.resolve() == root.resolve():
-        raise StoreError(Fault("is this warehouse itself", str(other)))
+    if storage_at(other).place() == storage_at(root).place():
+        raise StoreError(Fault("is this warehouse itself", place_name(other)))
     with Warehouse(other) as theirs, tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
         if theirs.is_partial:
             raise UnusableError(*theirs.damaged)
