@@ -166,13 +166,14 @@ def _define_files(con: duckdb.DuckDBPyConnection, live: Live) -> list[str]:
         name = table.removesuffix("s")
         sql.define_list(con, f"{name}_files", live.files.get(table) or [empty])
         con.execute(f"create or replace macro {name}_columns() as {duckdb_schema(table)}")
-        if table in MASKED:
-            sql.define_list(con, f"partly_{name}_files", list(live.partly.get(table, ())) or [empty])
     return [empty, *live.all_files()]
 
 
 def _hold_masks(con: duckdb.DuckDBPyConnection, live: Live) -> None:
-    """Fill `masks`: rows of packs that do not count, by file, run, and the scorer_id's first digits."""
+    """Fill `masks`: rows of packs that do not count, by file, run, and the scorer_id's first digits.
+
+    `partly_trials` and `partly_scores` are what counts of those packs; empty tables where there are none.
+    """
     con.execute("create table masks (stored_table varchar, file varchar, run_id varchar, scorer12 varchar)")
     rows = [
         (table, file, key, scorer12)
@@ -183,6 +184,13 @@ def _hold_masks(con: duckdb.DuckDBPyConnection, live: Live) -> None:
     if rows:
         columns = [list(column) for column in zip(*rows, strict=True)]
         con.execute("insert into masks select unnest($1), unnest($2), unnest($3), unnest($4)", columns)
+    for table in MASKED:
+        if live.partly.get(table):
+            sql.define_list(con, f"partly_{table.removesuffix('s')}_files", list(live.partly[table]))
+            sql.run_file(con, f"warehouse/partly_{table}")
+        else:
+            # each relation over Parquet costs more than a millisecond wherever it is named
+            con.execute(f"create table partly_{table} ({_columns(table)})")
 
 
 def _fill(con: duckdb.DuckDBPyConnection, name: str, records: Iterable[Mapping[str, Any]]) -> None:
@@ -194,10 +202,14 @@ def _fill(con: duckdb.DuckDBPyConnection, name: str, records: Iterable[Mapping[s
 
 def _hold_loose(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table | None) -> None:
     """Copy loose rows into a table of DuckDB's own: cursors do not see registered Arrow tables."""
-    columns = ", ".join(f"{sql.quoted(column.name)} {column.type}" for column in TABLES[table])
     name = sql.quoted(f"loose_{table}")
-    con.execute(f"create table {name} ({columns})")
+    con.execute(f"create table {name} ({_columns(table)})")
     if rows is not None and rows.num_rows:
         con.register("loose_rows", rows)
         con.execute(f"insert into {name} by name from loose_rows")
         con.unregister("loose_rows")
+
+
+def _columns(table: str) -> str:
+    """List names and types of a stored table's columns, for a table of DuckDB's own."""
+    return ", ".join(f"{sql.quoted(column.name)} {column.type}" for column in TABLES[table])

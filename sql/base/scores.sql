@@ -52,11 +52,7 @@ select
     partly.confidence_source,
     partly.detail,
     partly.judge_response_ids
-from read_parquet(partly_score_files(), schema = score_columns()) as partly
-anti join masks
-    on partly.filename = masks.file
-    and partly.run_id = masks.run_id
-    and starts_with(partly.scorer_id, masks.scorer12)
+from partly_scores as partly
 where is_by_then(partly.run_id)
 union all
 select

@@ -74,10 +74,7 @@ select
     partly.ended_at,
     partly.confidence,
     partly.error_message
-from read_parquet(partly_trial_files(), schema = trial_columns()) as partly
-anti join masks
-    on partly.filename = masks.file
-    and partly.run_id = masks.run_id
+from partly_trials as partly
 where is_by_then(partly.run_id)
 union all
 select
