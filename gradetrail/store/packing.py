@@ -72,6 +72,12 @@ class Gone:
     """Runs, by table; `runs` for their manifests."""
     keeps: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Answers (response_id) of such a run that stay, with the calls that brought them."""
+    drops: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Answers (response_id) that go of a run which stays otherwise, with their calls."""
+
+    def touched(self, table: str) -> frozenset[str]:
+        """Give the runs of which rows of a table go, be it a few."""
+        return self.runs(table) | self.drops.keys() if table in PAID else self.runs(table)
 
     def runs(self, table: str) -> frozenset[str]:
         """Give the runs of which rows of a table go."""
@@ -86,18 +92,27 @@ class Gone:
         for chunk in chunks:
             run_id = chunk.held[0]
             if run_id not in self.runs(table):
-                yield chunk
+                is_cut = table in PAID and run_id in self.drops
+                yield (
+                    chunk._replace(rows=_answers(chunk.rows, self.drops[run_id], is_there=False))
+                    if is_cut
+                    else chunk
+                )
             elif table in PAID and run_id in self.keeps:
-                yield chunk._replace(rows=self._kept(chunk.rows, self.keeps[run_id]))
+                yield chunk._replace(rows=_answers(chunk.rows, self.keeps[run_id], is_there=True))
 
-    def _kept(self, tables: Iterable[pa.Table], response_ids: frozenset[str]) -> Iterator[pa.Table]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
-        wanted = pa.array(sorted(response_ids), pa.string())
-        for rows in tables:
-            mask: Any = pc.is_in(rows.column("response_id"), value_set=wanted)
-            yield rows.filter(mask)
+def _answers(
+    tables: Iterable[pa.Table], response_ids: frozenset[str], *, is_there: bool
+) -> Iterator[pa.Table]:
+    """Give the rows whose answer is, or is not, among some."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    named = pa.array(sorted(response_ids), pa.string())
+    for rows in tables:
+        mask: Any = pc.is_in(rows.column("response_id"), value_set=named)
+        yield rows.filter(mask if is_there else pc.invert(mask))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +177,7 @@ def merged(
         olds = [masked_by(pack, fresh) for pack in record.files if pack.table == table]
         again = [
             old
-            for old in _to_merge(olds, fresh, storage, gone.runs(table))
+            for old in _to_merge(olds, fresh, storage, gone.touched(table))
             if not fault(storage, table, old.name)
         ]
         files += [old for old in olds if old not in again]

@@ -1,15 +1,16 @@
 """Removal of a run: its trials, grades and manifest, and if asked the answers that it paid for.
 
-Invariant: what is removed is in no file of the warehouse when this ends, packs included. All of it is
-packed first, so that one new record makes it vanish at once; then the files that held it are deleted
-without a grace period, and a reader that had them looks again. Killed in between, it can be repeated.
+Invariant: what is removed is in no file of the warehouse when this ends: in no pack, no answer that was
+asked with it, and nothing that was set aside or left half written. All of it is packed first, so that
+one new record makes it vanish at once; then the files that held it are deleted without a grace period,
+and a reader that had them looks again. Killed in between, it can be repeated.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.errors import Fault, StoreError
@@ -17,7 +18,8 @@ from gradetrail.store.choosing import Chosen, choose, is_packed
 from gradetrail.store.interface import Storage
 from gradetrail.store.layout import PARQUET, parse_part, parse_scores
 from gradetrail.store.packing import Gone, commit, merged
-from gradetrail.store.packs import FOLDER, latest, parse_pack, record_numbers
+from gradetrail.store.packs import FOLDER, KEYED, latest, parse_pack, record_numbers
+from gradetrail.store.schema import JOURNALED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +44,8 @@ class Removal:
     """Answers (response_id) of the run that stay, since other runs are pinned to them."""
     ungraded: frozenset[str] = frozenset()
     """Other runs whose grades go too, since they quote answers that go."""
+    quoting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Answers (response_id) of other runs that go too, since they were asked with an answer that goes."""
 
     def gone(self) -> Gone:
         """Say what goes, by table."""
@@ -49,7 +53,11 @@ class Removal:
         by_table = {"trials": mine, "scores": mine | self.ungraded, "runs": mine}
         if self.with_answers:
             by_table |= dict.fromkeys(PAID, mine)
-        return Gone(by_table, {self.run_id: self.kept} if self.kept else {})
+        return Gone(by_table, {self.run_id: self.kept} if self.kept else {}, self.quoting)
+
+    def others(self) -> frozenset[str]:
+        """Name the other runs of which something goes."""
+        return self.ungraded | self.quoting.keys()
 
 
 def loose_files(storage: Storage, removal: Removal) -> dict[str, int]:
@@ -91,7 +99,7 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
     Raises StoreError, and removes nothing, if a file that holds some of it is damaged.
     """
     before = _size(storage)
-    held = frozenset({removal.run_id, *removal.ungraded})
+    held = frozenset({removal.run_id, *removal.others()})
     record = latest(storage)
     chosen = choose(storage, record, held=held)
     if chosen:
@@ -99,29 +107,54 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
         _commit(storage, record, done, written_by)
         record = done
     gone = removal.gone()
-    if removal.kept:
-        for name in loose_files(storage, removal):
-            table, _, file = name.partition("/")
-            if table in PAID and not is_packed(record, table, file):
-                fix = "gradetrail check --repair, and then again"
-                raise StoreError(Fault("cannot be packed, and holds answers that stay", name, fix=fix))
+    for name in _partly_gone(storage, removal):
+        table, _, file = name.partition("/")
+        if not is_packed(record, table, file):
+            fix = "gradetrail check --repair, and then again"
+            raise StoreError(Fault("cannot be packed, and holds answers that stay", name, fix=fix))
     damaged = [
         pack.name
         for pack in record.files
-        if any(pack.first <= run_id <= pack.last for run_id in gone.runs(pack.table))
+        if any(pack.first <= run_id <= pack.last for run_id in gone.touched(pack.table))
         and not storage.has(pack.name)
     ]
     if damaged:
         raise StoreError(Fault("missing", damaged[0], fix="gradetrail check --repair"))
     done = merged(storage, record, _nothing(), gone)
     # before the record, or what is loose would count again once no record speaks of it
-    for name in loose_files(storage, removal):
+    for name in [*loose_files(storage, removal), *_partly_gone(storage, removal)]:
         storage.delete(name)
     _commit(storage, record, done, written_by)
     _delete_old(storage, done)
+    if removal.with_answers:
+        _delete_remains(storage, removal)
     after = _size(storage)
     storage.tidy(0.0)
     return before - after
+
+
+def _partly_gone(storage: Storage, removal: Removal) -> list[str]:
+    """List the files of which only some answers go."""
+    runs = {*removal.quoting, *({removal.run_id} if removal.kept else ())}
+    return [
+        f"{table}/{file}"
+        for table in PAID
+        for file in storage.list(table)
+        if (part := parse_part(file)) and part.run_id in runs
+    ]
+
+
+def _delete_remains(storage: Storage, removal: Removal) -> None:
+    """Delete what was set aside as damaged or half written, and may hold what went."""
+    runs = (removal.run_id, *removal.others())
+    for file in storage.list("quarantine"):
+        # of a damaged pack nobody can say what is in it
+        if file.startswith(tuple(f"{run_id}." for run_id in runs)) or file.partition("-")[0] in KEYED:
+            storage.delete(f"quarantine/{file}")
+    for run_id in runs:
+        for table in ("scores", *JOURNALED):
+            storage.delete_temporary(table, f"{run_id}.")
+    storage.delete_temporary(FOLDER, "")
 
 
 def pending(trials: pa.Table, response_ids: frozenset[str]) -> pa.Table:

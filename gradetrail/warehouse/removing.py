@@ -1,12 +1,13 @@
 """What removing a run would take with it, and doing it.
 
-Invariant: an answer that another run is pinned to stays, unless the user insists; then that run's
-trials are pending again and its grades, which may quote the answer, go too.
+Invariant: an answer that another run is pinned to, or went on a conversation with, stays, unless the
+user insists; then that run's trials are pending again, and its grades, which may quote the answer, go
+too, with all that judges and later turns were asked with it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradetrail import sql
@@ -27,6 +28,8 @@ class Outlook:
     """Answers that the run paid for."""
     pinned: dict[str, frozenset[str]]
     """Other runs, each with the answers (response_id) of this run that it rests on."""
+    pending: dict[str, frozenset[str]]
+    """Other runs, each with the answers without which its trials are pending: pinned, or asked with those."""
     n_bytes: int
     """About so many bytes go."""
 
@@ -44,13 +47,29 @@ def outlook(root: Path, selector: str, *, with_answers: bool = False, force: boo
         for table in ("trials", "responses"):
             query = sql.select_from(table, ["run_id"])
             counts.append(len(warehouse.rows(query, {"run_id": run_id})[1]))
-    kept = frozenset[str]().union(*pinned.values()) if with_answers and not force else frozenset()
-    ungraded = frozenset(pinned) if with_answers and force else frozenset()
-    removal = Removal(run_id, with_answers, kept, ungraded)
+        quoting: dict[str, set[str]] = {}
+        asked_with: dict[str, set[str]] = {}
+        _, found = warehouse.rows(sql.text_of("warehouse/quoting_answers"), {"run_id": run_id})
+        for other, response_id, quoted, resting in found:
+            quoting.setdefault(other, set()).add(response_id)
+            pinned.setdefault(other, set()).add(quoted)
+            if resting is not None:
+                asked_with.setdefault(resting, set()).add(response_id)
+    removal = Removal(run_id, with_answers)
+    pending = _frozen(
+        {run: pinned.get(run, set()) | asked_with.get(run, set()) for run in {*pinned, *asked_with}}
+    )
+    if with_answers and force:
+        removal = replace(removal, ungraded=frozenset(pending), quoting=_frozen(quoting))
+    elif with_answers:
+        removal = replace(removal, kept=frozenset[str]().union(*pinned.values()))
     n_bytes = sum(loose_files(store.storage, removal).values())
     n_bytes += packed_bytes(store.storage, latest(store.storage), removal)
-    frozen = {other: frozenset(answers) for other, answers in pinned.items()}
-    return Outlook(removal, counts[0], counts[1], frozen, n_bytes)
+    return Outlook(removal, counts[0], counts[1], _frozen(pinned), pending, n_bytes)
+
+
+def _frozen(answers: dict[str, set[str]]) -> dict[str, frozenset[str]]:
+    return {run_id: frozenset(ids) for run_id, ids in answers.items()}
 
 
 def _run_id(warehouse: Warehouse, selector: str) -> str:
@@ -66,4 +85,4 @@ def _run_id(warehouse: Warehouse, selector: str) -> str:
 
 def remove_run(root: Path, plan: Outlook) -> int:
     """Do it; give the bytes that were freed. RunLockedError if the run is being generated."""
-    return Store(root).remove(plan.removal, plan.pinned if plan.removal.ungraded else {})
+    return Store(root).remove(plan.removal, plan.pending if plan.removal.ungraded else {})

@@ -1,7 +1,7 @@
 -- Answers that a run paid for and other runs rest on.
 -- One row per (run that rests on it, response_id).
--- Never NULL.
--- Source: trials, and answers of judges and opponents that grades name.
+-- Never NULL. A grade whose trial is pending by now (a removal was cut short) still rests on what it graded.
+-- Source: trials, and answers that grades name: of the trial, of its opponent, of judges.
 with named as (
     select
         scores.run_id,
@@ -26,6 +26,22 @@ from named
 semi join responses
     on named.response_id = responses.response_id
     and responses.run_id = $run_id
+union
+select
+    scores.run_id,
+    scores.response_id
+from scores
+semi join responses
+    on scores.response_id = responses.response_id
+    and responses.run_id = $run_id
+semi join trials
+    on scores.run_id = trials.run_id
+    and scores.model = trials.model
+    and scores.prompt = trials.prompt
+    and scores.sample_id = trials.sample_id
+    and scores.epoch = trials.epoch
+    and trials.status = 'pending'
+where scores.run_id <> $run_id
 order by
     run_id asc,
     response_id asc
