@@ -7,6 +7,7 @@ appears, and never changes. Any of them may be deleted at any time: it is fetche
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 import secrets
@@ -101,5 +102,7 @@ class Copies:
                     file.unlink()
 
     def _all(self) -> Iterator[tuple[Path, str]]:
-        for path in self.folder.glob("*/*/*"):
+        # unlike pathlib's, it passes over folders that another process deletes meanwhile
+        for file in glob.iglob(f"{glob.escape(str(self.folder))}/*/*/*"):
+            path = Path(file)
             yield path, f"{path.parent.name}/{path.name}"

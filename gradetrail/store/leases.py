@@ -30,10 +30,19 @@ BEAT_S = 10.0
 """A holder gives a sign so often."""
 LAPSE_S = 60.0
 """A claim without a sign for so long may be taken over."""
-UPLOAD_S = float(os.environ.get("GRADETRAIL_UPLOAD_S", "5"))
-"""Answers are in the object store after so long at most, so that a lost machine loses no more."""
+UPLOAD_S = 5.0
+"""Answers are in the object store after so long, so that a lost machine loses no more."""
 
 _NUMBERED = re.compile(r"(.*lock)\.([1-9][0-9]{0,8})\Z")
+
+
+def upload_every_s() -> float:
+    """Give `$GRADETRAIL_UPLOAD_S`, else UPLOAD_S."""
+    text = os.environ.get("GRADETRAIL_UPLOAD_S", str(UPLOAD_S))
+    try:
+        return float(text)
+    except ValueError:
+        raise StoreError(Fault(f"`{text}` is no number of seconds", "GRADETRAIL_UPLOAD_S")) from None
 
 
 def claims_in(files: Mapping[str, Version]) -> dict[str, dict[int, Version]]:
@@ -173,6 +182,7 @@ class SpooledPart:
         self._name = name
         self._local = local
         self._lease = lease
+        self._every_s = upload_every_s()
         self._uploaded = 0
         self._uploaded_at = time.monotonic()
 
@@ -190,7 +200,7 @@ class SpooledPart:
     def sync(self) -> None:
         """Make what was appended outlast a power cut, and the machine if it is old enough."""
         self._local.sync()
-        if time.monotonic() - self._uploaded_at >= UPLOAD_S:
+        if time.monotonic() - self._uploaded_at >= self._every_s:
             self._upload()
 
     def complete(self) -> None:

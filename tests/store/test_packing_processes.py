@@ -32,6 +32,7 @@ for turn in range(1000):
         row["trials"][0]["response_id"] = f"{number}"
         writer.append(**row)
         writer.flush()
+        writer.sync()
         print(f"{turn % n_trials} {number}", flush=True)
         store.write_manifest(run_id, {"run_id": run_id, "task": "t", "status": "complete", "n": number})
     if draw.random() < 0.3:
@@ -82,19 +83,19 @@ def seen(store: Store, promised: dict[tuple[str, int], int]) -> None:
 
 
 def test_writers_packers_and_readers_with_kill_9_lose_and_double_nothing(  # noqa: C901 - one story
-    tmp_path: Path,
+    root: Path,
 ) -> None:
-    store = planned(tmp_path, 1, f"{RUN[:-6]}ffffff")
+    store = planned(root, 1, f"{RUN[:-6]}ffffff")
     draw = random.Random(ROUNDS)
     promised: dict[tuple[str, int], int] = {}
     n_packed = 0
     for turn in range(ROUNDS):
         with ExitStack() as stack:
             writers = {
-                f"{RUN[:-6]}{n:06x}": stack.enter_context(python(WRITE, tmp_path, n, TRIALS, turn + 1))
+                f"{RUN[:-6]}{n:06x}": stack.enter_context(python(WRITE, root, n, TRIALS, turn + 1))
                 for n in range(RUNS)
             }
-            packers = [stack.enter_context(python(PACK, tmp_path)) for _ in range(2)]
+            packers = [stack.enter_context(python(PACK, root)) for _ in range(2)]
             streams = {name: lines_of(process) for name, process in writers.items()}
             packed = [lines_of(process) for process in packers]
             for lines in [*streams.values(), *packed]:
@@ -105,7 +106,7 @@ def test_writers_packers_and_readers_with_kill_9_lose_and_double_nothing(  # noq
                     promised[run_id, number] = answer
                 n_packed += sum(next(lines) == "packed" for lines in packed)
                 seen(store, promised)
-                seen(Store(tmp_path, create=False), promised)
+                seen(Store(root, create=False), promised)
             for process in [*writers.values(), *packers]:
                 os.kill(process.pid, signal.SIGKILL)
             for run_id, lines in streams.items():

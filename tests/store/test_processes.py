@@ -44,6 +44,7 @@ with Store(root).writer(RUN, part_rows=part_rows) as writer:
         writer.append(**answered(number))
         if number % 3 == 0:
             writer.flush()
+            writer.sync()
             print(number, flush=True)
     print("closing", flush=True)
 print("closed", flush=True)
@@ -82,9 +83,9 @@ def lines_of(process: subprocess.Popen[str]) -> Iterator[str]:
         yield line.strip()
 
 
-def test_a_writer_in_another_process_keeps_others_out_until_it_is_killed(tmp_path: Path) -> None:
-    store = planned(tmp_path, 2)
-    with python(WRITE, tmp_path, 0, 2_000, 10_000_000) as process:
+def test_a_writer_in_another_process_keeps_others_out_until_it_is_killed(root: Path) -> None:
+    store = planned(root, 2)
+    with python(WRITE, root, 0, 2_000, 10_000_000) as process:
         assert next(lines_of(process)) == "ready"
         assert store.live().running == {RUN}
         with pytest.raises(RunLockedError, match=f"process {process.pid} on "):
@@ -161,10 +162,12 @@ print(Store(root).publish("responses", f"{RUN}.1", rows))
 """
 
 
-def test_of_eight_processes_that_publish_one_name_one_wins_and_its_content_is_whole(tmp_path: Path) -> None:
-    outcomes = outputs(PUBLISH, tmp_path / "new", *range(8))
+def test_of_eight_processes_that_publish_one_name_one_wins_and_its_content_is_whole(
+    root: Path, tmp_path: Path
+) -> None:
+    outcomes = outputs(PUBLISH, root, *range(8))
     assert sorted(outcomes) == ["False"] * 7 + ["True"]
-    rows = read(tmp_path / "new" / "responses" / f"{RUN}.1.parquet", "responses")
+    rows = read(Store(root).storage.local(f"responses/{RUN}.1.parquet"), "responses")
     assert set(rows.column("text").to_pylist()) == {f"by {outcomes.index('True')}"}
     assert rows.num_rows == 3_000
     assert list(tmp_path.rglob("*.tmp")) == []
@@ -183,22 +186,22 @@ print(n_had)
 """
 
 
-def test_processes_that_race_for_a_run_take_turns_and_lose_nothing(tmp_path: Path) -> None:
-    store = planned(tmp_path, 36)
-    assert outputs(TAKE_TURNS, tmp_path, 0, 12, 24) == ["12", "12", "12"]
+def test_processes_that_race_for_a_run_take_turns_and_lose_nothing(root: Path) -> None:
+    store = planned(root, 36)
+    assert outputs(TAKE_TURNS, root, 0, 12, 24) == ["12", "12", "12"]
     live = store.live()
     assert statuses(live) == {"answered": 36}
     assert texts(live) == sorted(f"answer {number}" for number in range(36))
 
 
-def test_kill_9_at_any_moment_loses_nothing_that_was_flushed_and_doubles_nothing(tmp_path: Path) -> None:
-    store = planned(tmp_path, KILLS * ROUND)
+def test_kill_9_at_any_moment_loses_nothing_that_was_flushed_and_doubles_nothing(root: Path) -> None:
+    store = planned(root, KILLS * ROUND)
     draw = random.Random(KILLS)
     promised: set[str] = set()
     for _ in range(KILLS):
         begin = len(texts(store.live()))
         end, part_rows = begin + draw.randrange(30, ROUND), draw.choice([5, 20, 60])
-        with python(WRITE, tmp_path, begin, part_rows, end) as process:
+        with python(WRITE, root, begin, part_rows, end) as process:
             lines, n_lines = lines_of(process), draw.randrange(2, 40)
             said = list(itertools.takewhile(lambda line: line != "closing", itertools.islice(lines, n_lines)))
             os.kill(process.pid, signal.SIGKILL)
@@ -206,7 +209,7 @@ def test_kill_9_at_any_moment_loses_nothing_that_was_flushed_and_doubles_nothing
         last = max((int(line) for line in said if line.isdigit()), default=begin - 1)
         promised |= {f"answer {number}" for number in range(begin, last + 1)}
         check(store, promised)
-        check(Store(tmp_path, create=False), promised)
+        check(Store(root, create=False), promised)
         store.writer(RUN).close()
         check(store, promised)
         assert store.live().loose == {}
@@ -225,9 +228,9 @@ def check(store: Store, promised: set[str]) -> None:
     assert used <= stored, "a trial whose answer is not stored"
 
 
-def test_a_reader_beside_a_writer_sees_answers_grow_and_never_shrink(tmp_path: Path) -> None:
-    store = planned(tmp_path, 300)
-    with python(WRITE, tmp_path, 0, 5, 300) as process:
+def test_a_reader_beside_a_writer_sees_answers_grow_and_never_shrink(root: Path) -> None:
+    store = planned(root, 300)
+    with python(WRITE, root, 0, 5, 300) as process:
         lines = lines_of(process)
         assert next(lines) == "ready"
         found: set[str] = set()
