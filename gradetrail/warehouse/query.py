@@ -1,7 +1,7 @@
 """Runs one SELECT on a cursor: checked, bound, and stopped by Ctrl-C.
 
-Invariant: nothing but a single statement that reads is executed; a value that the query names and
-nobody gave is refused before it runs.
+Invariant: nothing but a single statement that reads is executed, in a transaction that only reads; a
+value that the query names and nobody gave is refused before it runs.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def select(cursor: duckdb.DuckDBPyConnection, text: str, params: Params, fetch: 
     """Run one SELECT. QueryError if it is none or a value is missing; duckdb.Error if DuckDB refuses it."""
     statement = sql.one_select(cursor, text)
     bound = _bound(statement.named_parameters, params)
+    # ends with the cursor, which is the query's own
+    cursor.execute("begin transaction read only")
     return _interruptibly(cursor, lambda: fetch(cursor, text, bound))
 
 
