@@ -58,11 +58,16 @@ class ChatStream:
                 self._add_choice(choice)
 
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
-        for name in ("finish_reason", "error"):
-            if choice.get(name) is not None:
-                self._choice[name] = choice[name]
+        # some servers give a reason with every piece: only what comes without one comes too late
+        is_late = "finish_reason" in self._choice and not choice.get("finish_reason")
+        if choice.get("finish_reason"):
+            self._choice["finish_reason"] = choice["finish_reason"]
+        if choice.get("error") is not None:
+            self._choice["error"] = choice["error"]
         if choice.get("usage"):
             self._top.setdefault("usage", choice["usage"])
+        if is_late:
+            return
         self._logprobs.extend(block(choice.get("logprobs")).get("content") or ())
         delta = block(choice.get("delta"))
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
@@ -124,8 +129,8 @@ class ChatStream:
         return call
 
     def end(self) -> None:
-        """Take the last word."""
-        self.is_complete = self._choice.get("finish_reason") is not None or "error" in self._choice
+        """Take the last word, or the end of the reply."""
+        self.is_complete = "finish_reason" in self._choice or "error" in self._choice
 
     def body(self) -> dict[str, Any]:
         """Give the completion."""

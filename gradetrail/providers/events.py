@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gradetrail.providers.reply import BOM
+
 
 @dataclass(slots=True)
 class EventReader:
     """Turns chunks of bytes into events, in order; whoever feeds it limits their sum."""
 
     _rest: bytes = b""
+    _has_begun: bool = False
     _data: list[bytes] = field(default_factory=list)
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -32,6 +35,8 @@ class EventReader:
         return [data for data in (*events, self._line(b"")) if data is not None]
 
     def _line(self, line: bytes) -> bytes | None:
+        if not self._has_begun:
+            self._has_begun, line = True, line.removeprefix(BOM)
         if not line:
             data, self._data = self._data, []
             return b"\n".join(data) if data else None

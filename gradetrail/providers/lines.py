@@ -8,9 +8,12 @@ it brought a byte that nobody asked for: such a reply would be taken for the nex
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import select
 import socket
 import ssl
+import sys
+import termios
 import zlib
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit
@@ -18,6 +21,7 @@ from urllib.parse import quote, urlsplit
 import httptools
 
 from gradetrail.errors import ProviderError
+from gradetrail.providers.coding import CODINGS, unpacked
 from gradetrail.providers.connection import (
     WrongProtocolError,
     connect_timeout_s,
@@ -32,8 +36,6 @@ if TYPE_CHECKING:
 
 EYEBALLS_S = 0.25
 """Head start of one address family over the other."""
-GZIP_OR_ZLIB = 47
-"""What zlib calls `whichever the header says`."""
 IN_A_PATH = "/%:@!$&'()*+,;=~"
 MOST_HEADER_BYTES = 2**20
 """Of one reply, with the preliminary ones before it."""
@@ -48,7 +50,22 @@ Address = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class UnaskedError(ConnectionError):
-    """Bytes came over a kept connection before the request was on its way as a whole."""
+    """Bytes came over a kept connection before the server can have had the whole request."""
+
+
+def unconfirmed(descriptor: int) -> int:
+    """Count the bytes that the other side has not confirmed to have; 0 where the system does not tell."""
+    try:
+        return int.from_bytes(fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+    except OSError:
+        return 0
+
+
+def new_parser(line: Line) -> httptools.HttpResponseParser:
+    """Make the parser of one reply, which takes bare line feeds in its head as other clients do."""
+    parser = httptools.HttpResponseParser(line)
+    parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
+    return parser
 
 
 class Line(asyncio.Protocol):
@@ -58,13 +75,13 @@ class Line(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._reply: asyncio.Future[Raw] | None = None
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser = new_parser(self)
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._n_bytes = 0
         self._spoke_first = False
         self._has_headers = self._is_complete = self._may_stay = self._was_used = False
-        self._poll = select.poll()
+        self._poll, self._descriptor = select.poll(), -1
         self.idle_since = 0.0
         self.closed = loop.create_future()
         """Done once the connection is gone."""
@@ -88,13 +105,16 @@ class Line(asyncio.Protocol):
             if self._spoke_first:
                 raise WrongProtocolError("the server speaks before it is asked: not HTTP")
             raise ConnectionResetError("the server hung up before it was asked")
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser = new_parser(self)
         self._headers, self._body, self._n_bytes = {}, [], 0
         self._has_headers = self._is_complete = False
         reply: asyncio.Future[Raw] = self._loop.create_future()
         self._reply = reply
         timer = self._loop.call_later(timeout_s, self._fail, TimeoutError())
         try:
+            # with nothing in between: what is there already answers another request than this
+            if self._was_used and not self.is_quiet:
+                raise UnaskedError("the server sent bytes, or hung up, before it was asked")
             self._transport.write(request)
             return await reply
         finally:
@@ -121,7 +141,8 @@ class Line(asyncio.Protocol):
         """Keep the transport."""
         # other event loops have transports of their own classes
         self._transport = cast("asyncio.Transport", transport)
-        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        self._descriptor = transport.get_extra_info("socket").fileno()
+        self._poll.register(self._descriptor, select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; bytes that nobody asked for end the connection."""
@@ -129,8 +150,7 @@ class Line(asyncio.Protocol):
             self._spoke_first = not self._was_used and self._reply is None
             self.abort()
             return
-        assert self._transport is not None
-        if self._was_used and self._transport.get_write_buffer_size() > 0:
+        if self._was_used and self._n_bytes == 0 and self._is_unsent():
             self._fail(UnaskedError("the server sent bytes that nobody asked for"))
             self.abort()
             return
@@ -147,6 +167,14 @@ class Line(asyncio.Protocol):
             kind = ConnectionError if is_http else WrongProtocolError
             self._fail(kind(f"not an HTTP reply: {error}"))
             self.abort()
+
+    def _is_unsent(self) -> bool:
+        """Whether the server cannot have had the whole request when it sent what came now.
+
+        Each packet confirms all that its sender had got by then.
+        """
+        assert self._transport is not None
+        return self._transport.get_write_buffer_size() > 0 or unconfirmed(self._descriptor) > 0
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the reply that lasts as long as its connection; any other is cut off."""
@@ -201,23 +229,14 @@ class Line(asyncio.Protocol):
                 self._fail(error)
 
     def _decoded(self) -> bytes:
-        """Give the body; no coding was asked for, but some servers compress regardless.
-
-        Raises ProviderError for one that unpacks to too much.
-        """
+        """Give the body; no coding was asked for, but some servers compress regardless."""
         raw = b"".join(self._body)
         coding = self._headers.get("content-encoding", "").strip().lower()
-        if not raw or coding not in ("gzip", "x-gzip", "deflate"):
+        if not raw or coding not in CODINGS:
             return raw
         # so that nobody decompresses it again
         del self._headers["content-encoding"]
-        unpacking = zlib.decompressobj(GZIP_OR_ZLIB)
-        body = unpacking.decompress(raw, MOST_BYTES + 1)
-        if len(body) > MOST_BYTES:
-            raise too_long()
-        if not unpacking.eof:
-            raise zlib.error("it is cut off")
-        return body
+        return unpacked(raw, coding)
 
 
 class Lines:
@@ -275,7 +294,7 @@ class Lines:
         """Give the connection that was used last, if it is still open."""
         while self._idle:
             line = self._idle.pop()
-            if line.is_quiet and now - line.idle_since < IDLE_S:
+            if line.is_open and now - line.idle_since < IDLE_S:
                 return line
             line.abort()
             self._open.discard(line)

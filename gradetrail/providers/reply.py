@@ -21,6 +21,8 @@ from gradetrail.request import SAFE_INTEGER
 
 NANODOLLAR = Decimal("1e-9")
 MOST_DOLLARS = Decimal("1e9")
+BOM = b"\xef\xbb\xbf"
+"""Byte order mark of UTF-8, which some servers put before JSON."""
 SHOWN = 200
 """Characters of a strange reply that a message shows."""
 MOST_BYTES = 64 * 2**20
@@ -58,6 +60,8 @@ def read_json(raw: bytes) -> Any:
     """
     import orjson
 
+    if raw.startswith(BOM):
+        raw = raw.removeprefix(BOM)
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -33,15 +33,17 @@ def make_client(
     """Make an SDK client, whose pool holds as many connections as calls may be in flight."""
     import httpx2
 
+    from gradetrail.providers.transport import LinesTransport, limit_length
+
     # the whole call has one limit, in `Line.ask`; the SDK's own would cut long answers off
     timeout = httpx2.Timeout(None, connect=connect_timeout_s(limits))
     if is_streamed or endpoint.proxy is not None:
         room = limits.concurrency
         pool = httpx2.Limits(max_connections=room, max_keepalive_connections=room)
-        http = sdk.DefaultAioHttpClient(limits=pool, timeout=timeout, follow_redirects=False)
+        http = sdk.DefaultAioHttpClient(
+            limits=pool, timeout=timeout, follow_redirects=False, event_hooks={"response": [limit_length]}
+        )
     else:
-        from gradetrail.providers.transport import LinesTransport
-
         http = httpx2.AsyncClient(
             transport=LinesTransport(endpoint, limits),
             timeout=timeout,

@@ -1,7 +1,7 @@
 """A streamed reply becomes the body that the same call would have brought whole.
 
-Invariant: an answer is read from a stream only if the stream said that it is complete; an error event,
-a cut or a missing end is a failure, never a shorter answer. Everything after that is the same code as
+Invariant: an answer is read from a stream only if the stream said that the model has finished; an error
+event, a cut or a missing end is a failure, never a shorter answer. Everything after that is the same code as
 for whole replies.
 """
 
@@ -45,7 +45,7 @@ class Assembly(Protocol):
         ...
 
     def end(self) -> None:
-        """Take the last word, `[DONE]`."""
+        """Take the last word, `[DONE]` or an end of the reply that is no cut."""
         ...
 
     def body(self) -> dict[str, Any]:
@@ -99,6 +99,7 @@ async def streamed_answer(
         else:
             for data in reader.end():
                 _take(assembly, data, status, headers, endpoint)
+            assembly.end()
         body = assembly.body() if assembly.is_complete else None
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -114,8 +115,10 @@ async def streamed_answer(
 def _take(
     assembly: Assembly, data: bytes, status: int, headers: Mapping[str, str], endpoint: Endpoint
 ) -> None:
-    if data.strip() == LAST_WORD:
+    word = data.strip()
+    if word == LAST_WORD:
         assembly.end()
+    if word in (LAST_WORD, b""):
         return
     try:
         event = read_json(data)

@@ -1,14 +1,19 @@
-"""Our connections as the transport of an SDK's client, for replies that are read as a whole.
+"""What an SDK's client sends and reads through: our connections, or the general ones within a limit.
 
-Invariant: what the SDK asked for is sent as it is, but for the coding of the reply, which is none.
+Invariant: what the SDK asked for is sent as it is, but for the coding of the reply over our connections,
+which is none. Whichever way a reply comes, no more than MOST_BYTES of it are read.
 """
 
 from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import httpx2
 
 from gradetrail.providers.endpoint import Endpoint, Limits
 from gradetrail.providers.lines import Lines
+from gradetrail.providers.reply import Bounded
 
 OURS = frozenset({b"accept-encoding", b"connection", b"content-length"})
 """Headers that are the connection's business."""
@@ -36,3 +41,26 @@ class LinesTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._lines.close()
+
+
+class _Unpacked(httpx2.AsyncByteStream):
+    """The body of a reply, unpacked; raises ProviderError once it is too long."""
+
+    def __init__(self, packed: httpx2.Response) -> None:
+        self._packed = packed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async with aclosing(self._packed.aiter_bytes()) as chunks:
+            async for chunk in Bounded(chunks):
+                yield chunk
+
+    async def aclose(self) -> None:
+        await self._packed.aclose()
+
+
+async def limit_length(reply: httpx2.Response) -> None:
+    """Have a reply read as what it unpacks to, within the limit; a response hook of a client."""
+    assert isinstance(reply.stream, httpx2.AsyncByteStream)
+    reply.stream = _Unpacked(httpx2.Response(reply.status_code, headers=reply.headers, stream=reply.stream))
+    for name in ("content-encoding", "content-length"):
+        reply.headers.pop(name, None)

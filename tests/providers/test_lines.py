@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import os
+import socket
 import ssl
 import tracemalloc
 import zlib
@@ -17,7 +18,7 @@ from gradetrail.errors import ProviderError
 from gradetrail.providers.connection import Raw
 from gradetrail.providers.endpoint import Endpoint, Limits
 from gradetrail.providers.failures import Secrets
-from gradetrail.providers.lines import IDLE_S, Lines
+from gradetrail.providers.lines import IDLE_S, Lines, unconfirmed
 from gradetrail.providers.reply import MOST_BYTES
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -115,6 +116,10 @@ def test_a_request_is_the_bytes_that_http_wants() -> None:
     }
 
 
+def packed(coding: str, body: bytes) -> bytes:
+    return OK + b"content-encoding: %s\r\ncontent-length: %d\r\n\r\n" % (coding.encode(), len(body)) + body
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -122,7 +127,12 @@ def test_a_request_is_the_bytes_that_http_wants() -> None:
         OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=1\r\nllo\r\n0\r\ntrailer: t\r\n\r\n",
         OK + b"Content-Encoding: gzip\r\ncontent-length: 25\r\n\r\n" + gzip.compress(b"hello", mtime=0),
         OK + b"content-encoding: deflate\r\ncontent-length: 13\r\n\r\n" + zlib.compress(b"hello"),
+        packed("gzip", gzip.compress(b"he", mtime=0) + gzip.compress(b"llo", mtime=0)),
+        packed("X-GZip", gzip.compress(b"hello", mtime=0) + bytes(8)),
+        packed("deflate", zlib.compress(b"hello")[2:-4]),
         OK + b"\r\nhello<end>",
+        SMALL.replace(b"{}", b"hello").replace(b": 2", b": 5").replace(b"\r\n", b"\n"),
+        OK.replace(b"\r\n", b"\n") + b"transfer-encoding: chunked\n\n5\r\nhello\r\n0\r\n\r\n",
         b"HTTP/1.0 200 OK\r\n\r\nhello<end>",
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
         + OK
@@ -157,7 +167,9 @@ def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
         OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhel<end>",
         OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n<end>",
         OK + b"transfer-encoding: chunked\r\n\r\nzz\r\n<end>",
-        OK + b"content-encoding: gzip\r\ncontent-length: 5\r\n\r\nhello",
+        packed("gzip", b"hello"),
+        packed("gzip", gzip.compress(b"hello") + gzip.compress(b"world")[:-1]),
+        packed("deflate", zlib.compress(b"hello")[2:-5]),
         b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n<end>",
     ],
 )
@@ -236,6 +248,36 @@ def test_a_reply_that_comes_before_its_request_is_written_is_another_ones() -> N
     assert (server.connections, len(server.requests)) == (2, 3)
 
 
+def test_a_reply_that_crosses_its_request_on_the_way_is_another_ones() -> None:
+    class Slow(Server):
+        """Takes no bytes of the second request on its first connection."""
+
+        async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            transport = writer.transport
+            assert isinstance(transport, asyncio.Transport)
+            if self.connections == 0:
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+                self.first = transport
+            await super().serve(reader, writer)
+
+    server = Slow()
+
+    async def main() -> list[bytes]:
+        async with opened(server) as lines:
+            first = await lines.post(b"{}", 10)
+            server.first.pause_reading()
+            (line,) = lines._open
+            second = asyncio.create_task(lines.post(b" " * 50_000, 10))
+            await asyncio.sleep(0)
+            assert line._transport is not None
+            assert line._transport.get_write_buffer_size() == 0 < unconfirmed(line._descriptor)
+            tell(server, OTHERS)
+            return [first[2], (await second)[2], (await lines.post(b"{}", 10))[2]]
+
+    assert asyncio.run(main()) == [b"{}"] * 3
+    assert (server.connections, len(server.requests)) == (2, 3)
+
+
 def test_a_server_may_refuse_the_first_request_of_a_connection_before_it_is_written() -> None:
     refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 
@@ -249,21 +291,28 @@ def test_a_server_may_refuse_the_first_request_of_a_connection_before_it_is_writ
     assert status == 413
 
 
-def gzipped(n_bytes: int) -> bytes:
-    packed = gzip.compress(bytes(n_bytes), 9)
-    return OK + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed) + packed
+def gzipped(*sizes: int) -> bytes:
+    return packed("gzip", b"".join(gzip.compress(bytes(size), 9) for size in sizes))
 
 
 @pytest.mark.parametrize(
     "reply",
     [
         gzipped(MOST_BYTES + 1),
+        gzipped(MOST_BYTES, 1),
         gzipped(300_000_000),
         OK + b"\r\n" + b"x" * MOST_BYTES + b"<end>",
         OK + b"a: b\r\n" * 500_000,
         b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000,
     ],
-    ids=["just too much", "a bomb", "without end", "headers without end", "preliminary replies without end"],
+    ids=[
+        "just too much",
+        "in two members",
+        "a bomb",
+        "without end",
+        "headers without end",
+        "preliminary replies without end",
+    ],
 )
 def test_a_reply_of_too_many_bytes_is_a_bad_reply_that_is_not_asked_for_again(reply: bytes) -> None:
     error = refused(Server(reply), timeout_s=60)
@@ -344,8 +393,6 @@ def test_a_connection_that_rested_long_is_not_used_again() -> None:
 
 
 def free_port() -> int:
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

@@ -108,6 +108,12 @@ def test_a_half_surrogate_in_a_reply_becomes_a_replacement_character_and_is_mark
     assert (response.text, response.is_text_repaired) == ("half: \U0001d538 end", False)
 
 
+def test_a_byte_order_mark_before_json_is_passed_over(api: FakeApi) -> None:
+    body = b'\xef\xbb\xbf{"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}'
+    api.script(Reply(body=body))
+    assert call(spec_of(model_at(api))).text == "4"
+
+
 def test_bytes_that_are_no_utf8_are_repaired_and_marked(api: FakeApi) -> None:
     body = b'{"choices": [{"message": {"content": "caf\xe9"}, "finish_reason": "stop"}]}'
     api.script(Reply(body=body))

@@ -1,6 +1,7 @@
 """Streamed replies, through a real server: the same answers as whole ones, and failures that say so."""
 
 import asyncio
+import gzip
 import json
 from dataclasses import replace
 from typing import Any
@@ -75,7 +76,7 @@ TEXT_ITEM = {
     "type": "message",
     "content": [{"type": "output_text", "text": "The answer is 4.", "logprobs": []}],
 }
-TOKENS = [{"token": t, "logprob": -0.5, "top_logprobs": []} for t in ("The ", "answer")]
+TOKENS: list[dict[str, Any]] = [{"token": t, "logprob": -0.5, "top_logprobs": []} for t in ("The ", "answer")]
 WHOLE: dict[str, list[dict[str, Any]]] = {
     "chat": [
         completion(content="The answer is 4, naïve 🙂."),
@@ -253,14 +254,60 @@ def test_a_stream_that_never_ends_is_a_timeout(api: FakeApi, provider: str) -> N
 
 
 @PROVIDERS
-def test_a_stream_without_its_end_mark_is_a_bad_reply_wherever_it_ends(api: FakeApi, provider: str) -> None:
+def test_a_stream_that_ends_before_the_model_has_is_a_bad_reply_wherever_it_ends(
+    api: FakeApi, provider: str
+) -> None:
     whole = WHOLE["anthropic"][0] if provider == "anthropic" else WHOLE["chat"][0]
     events = stream_of(PATHS[provider], whole)
-    for n in range(len(events)):
+    # of a completion, what follows the finish reason is usage and the last word
+    for n in range(len(events) if provider == "anthropic" else len(events) - 2):
         api.script(Reply(events=events[:n]))
         error = failure(spec_at(api, provider))
         assert error.error_type == "bad_reply", f"after {n} events"
         assert "ended before" in str(error)
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai_compatible"])
+def test_a_clean_end_after_a_finish_reason_is_as_good_as_a_last_word(api: FakeApi, provider: str) -> None:
+    events = chat_stream(WHOLE["chat"][0])
+    api.script(Reply(events=events), Reply(events=events[:-1]), Reply(events=events[:-2]))
+    whole, without_word, without_usage = [
+        replace(call(spec_at(api, provider)), ttft_ms=None) for _ in range(3)
+    ]
+    assert without_word == whole
+    assert without_usage == replace(whole, usage=Usage())
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai_compatible"])
+def test_a_cut_after_a_finish_reason_is_a_lost_connection(api: FakeApi, provider: str) -> None:
+    api.script(Reply(events=chat_stream(WHOLE["chat"][0])[:-2], fault="cut"))
+    assert failure(spec_at(api, provider)).error_type == "connection"
+
+
+def piece(said: str, finish: str | None = None) -> bytes:
+    return event({"choices": [{"index": 0, "delta": {"content": said}, "finish_reason": finish}]})
+
+
+def test_what_comes_after_the_finish_reason_is_not_said_by_the_model(api: FakeApi) -> None:
+    late = event({"choices": [{"index": 0, "delta": {"content": "!", "tool_calls": [{"index": 0}]}}]})
+    usage = event({"choices": [], "usage": USAGE})
+    api.script(Reply(events=[piece("4"), piece("2", "stop"), piece(" 43"), late, usage, DONE]))
+    answer = call(spec_at(api, "openai_compatible"))
+    assert (answer.text, answer.tool_calls, answer.stop_reason) == ("42", (), "stop")
+    assert answer.usage.output_tokens == 30
+
+
+@pytest.mark.parametrize("each", ["stop", ""])
+def test_a_reason_with_each_piece_ends_nothing(api: FakeApi, each: str) -> None:
+    api.script(Reply(events=[piece("4", each), piece("2", each), piece("", "stop"), DONE]))
+    assert call(spec_at(api, "openai_compatible")).text == "42"
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai_compatible"])
+def test_an_event_without_data_and_a_byte_order_mark_are_passed_over(api: FakeApi, provider: str) -> None:
+    first, *rest = chat_stream(WHOLE["chat"][0])
+    api.script(Reply(events=[b"\xef\xbb\xbf" + first, b"data:\n\n", b"data: \r\n\r\n", *rest]))
+    assert call(spec_at(api, provider)).text == "The answer is 4, naïve 🙂."
 
 
 def test_a_last_word_without_a_finish_reason_is_no_end(api: FakeApi) -> None:
@@ -291,6 +338,37 @@ def test_a_stream_of_too_many_bytes_is_a_bad_reply_however_small_its_events_are(
     error = failure(spec_at(api, provider))
     assert (error.error_type, error.is_final) == ("bad_reply", True)
     assert "64 MiB" in str(error)
+
+
+@PROVIDERS
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_reply_that_unpacks_to_too_much_is_a_bad_reply_also_through_an_sdk(
+    api: FakeApi, provider: str, status: int
+) -> None:
+    packed = gzip.compress(bytes(MOST_BYTES + 1), 9)
+    api.script(Reply(status, packed, {"content-encoding": "gzip"}))
+    error = failure(spec_at(api, provider))
+    assert (error.error_type, error.is_final) == ("bad_reply", True)
+    assert "64 MiB" in str(error)
+
+
+@PROVIDERS
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_whole_reply_through_a_proxy_has_the_same_limit(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, provider: str, status: int
+) -> None:
+    # the fake API stands in for a proxy: it is asked for a whole URL
+    monkeypatch.setenv("http_proxy", api.url)
+    packed = gzip.compress(bytes(MOST_BYTES + 1), 9)
+    whole = WHOLE["anthropic"][0] if provider == "anthropic" else WHOLE["chat"][0]
+    small = gzip.compress(json.dumps(whole).encode())
+    lead = {"content-encoding": "gzip", "content-type": "application/json"}
+    api.script(Reply(200, small, lead), Reply(status, packed, lead))
+    url = "http://lab.example" if provider == "anthropic" else "http://lab.example/v1"
+    spec = spec_of({"model": f"{provider}/m", "base_url": url}, max_tokens=99)
+    assert call(spec).text
+    error = failure(spec)
+    assert (error.error_type, error.is_final) == ("bad_reply", True)
 
 
 @PROVIDERS
