@@ -78,19 +78,21 @@ def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) 
         keys = [normalized(target, steps) for target in targets]
         return Wanted(keys, n_needed=len(keys) if is_every else 1)
 
-    _write_wanted(con, wanted)
-    if isinstance(scorer, Equality) and steps == ("strip",):
-        sql.run_file(con, "scoring/judged_stripped")
-        return
     if set(steps) <= SQL_STEPS:
         params = {
             "is_lower": "lower" in steps,
             "is_collapsed": "collapse_whitespace" in steps,
             "is_stripped": "strip" in steps,
+            "is_every": is_every,
             "rule": "text",
         }
+        sql.run_file(con, "scoring/wanted_texts", params)
+        if isinstance(scorer, Equality) and steps == ("strip",):
+            sql.run_file(con, "scoring/judged_stripped")
+            return
         sql.run_file(con, "scoring/found_normal", params)
     else:
+        _write_wanted(con, wanted)
         _normalize_in_python(con, steps)
     sql.run_file(con, f"scoring/{'judged_includes' if isinstance(scorer, Includes) else 'judged_exact'}")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gradetrail.dataset import parse_row
+from gradetrail.errors import Fault, SpecError
 from gradetrail.prompt import Renderer, RenderError, render
 
 if TYPE_CHECKING:
@@ -16,6 +17,31 @@ if TYPE_CHECKING:
 TEMPLATED = ("pattern", "switch", "program", "checks", "stdin", "stdout", "label")
 """Columns that a scorer may ask to have rendered for each sample."""
 LISTS = ("targets", "choices")
+FAULTS_SHOWN = 10
+
+
+class InputFaults:
+    """Collects the samples of a run that a template cannot be rendered for."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._found: list[tuple[str, str]] = []
+
+    def note(self, sample_id: str, error: RenderError) -> None:
+        """Add a sample."""
+        self._found.append((sample_id, str(error)))
+
+    def check(self) -> None:
+        """Raise SpecError with the first samples, if there are any."""
+        if not self._found:
+            return
+        shown = sorted(self._found, key=lambda pair: pair[0])[:FAULTS_SHOWN]
+        faults = [
+            Fault(message, f"run {self._run_id}, sample {sample_id}", "target or scorer template")
+            for sample_id, message in shown
+        ]
+        n_more = len(self._found) - len(shown)
+        raise SpecError(*faults, *([Fault(f"and {n_more} more")] if n_more else []))
 
 
 def rendered_inputs(

@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.model_spec import hide_headers
-from gradetrail.scoring.answers import answer_parts
+from gradetrail.scoring.answers import Share, answer_parts
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition
+from gradetrail.scoring.in_place import grade_in_place
 from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.opponents import opponent_run
 from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
@@ -38,6 +39,10 @@ REPEATED = (
     "extracted_by", "confidence_source",
 )  # fmt: skip
 """Columns of scores with few values."""
+
+
+Fresh = Generator[tuple[Definition, "pa.Table", int], None, None]
+"""Scores by each definition, and how many of its ballots more calls to a judge would add to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +100,35 @@ def score_run(
 
     `force` grades again what is graded, and runs every program again.
     """
+    wanted = owed(warehouse, run_id, definitions, force=force)
+    fresh = grades(warehouse, spec, run_id, wanted, runner=runner, copies_programs=not force)
+    return published(warehouse, store, run_id, definitions, fresh)
+
+
+def owed(
+    warehouse: Warehouse, run_id: str, definitions: Sequence[Definition], *, force: bool = False
+) -> list[Definition]:
+    """List the definitions to grade a run by, parts before what combines them; all of them with `force`."""
     missing = ungraded(warehouse, run_id, definitions, force=force)
-    done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
     wanted: dict[str, Definition] = {}
     for definition in parts_first(definitions):
         if definition in missing or any(part.scorer_id() in wanted for part in definition.parts):
             wanted[definition.scorer_id()] = definition
-    published: dict[str, int] = {}
-    fresh = _grades(warehouse, spec, run_id, list(wanted.values()), runner=runner, copies_programs=not force)
+    return list(wanted.values())
+
+
+def published(
+    warehouse: Warehouse, store: Store, run_id: str, definitions: Sequence[Definition], fresh: Fresh
+) -> list[Graded]:
+    """Publish grades of a run as they come, one file for each definition; say what was done for each."""
+    done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
+    numbers: dict[str, int] = {}
     with contextlib.closing(fresh):
         for definition, scores, n_open in fresh:
-            state = grading_state(warehouse, run_id, definition, published)
+            state = grading_state(warehouse, run_id, definition, numbers)
             metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(n_open)}
             number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
-            published[definition.scorer_id()] = number
+            numbers[definition.scorer_id()] = number
             counts = _by_outcome(scores)
             done[definition.name] = Graded(
                 run_id, definition.name, definition.scorer_id(), sum(counts.values()), counts
@@ -116,7 +136,7 @@ def score_run(
     return [done[definition.name] for definition in definitions]
 
 
-def _grades(
+def grades(
     warehouse: Warehouse,
     spec: Spec,
     run_id: str,
@@ -124,18 +144,40 @@ def _grades(
     *,
     runner: ProgramRunner,
     copies_programs: bool,
-) -> Generator[tuple[Definition, pa.Table, int], None, None]:
-    """Yield the scores by each definition, and how many of its ballots are open.
+    share: Share | None = None,
+) -> Fresh:
+    """Yield the scores by each definition, and how many of its ballots are open; of a share, of that."""
+    others: list[Definition] = []
+    for definition in wanted:
+        # the grades of a combination's parts are needed beside it
+        is_alone = share is None and not any(definition in other.parts for other in wanted)
+        scores = grade_in_place(warehouse, spec, run_id, definition) if is_alone else None
+        if scores is None:
+            others.append(definition)
+        else:
+            yield definition, scores, 0
+    if others:
+        yield from _grades_of_parts(
+            warehouse, spec, run_id, others, runner=runner, copies_programs=copies_programs, share=share
+        )
 
-    Answers of a large run are read in parts, so that no more of them are in memory at a time.
-    """
+
+def _grades_of_parts(
+    warehouse: Warehouse,
+    spec: Spec,
+    run_id: str,
+    wanted: Sequence[Definition],
+    *,
+    runner: ProgramRunner,
+    copies_programs: bool,
+    share: Share | None = None,
+) -> Fresh:
+    """Yield what `grades` does; the answers are read in parts, so that no more are in memory at a time."""
     import pyarrow as pa
 
-    if not wanted:
-        return
     con = warehouse.connection("macros", "base", "graded")
     found: dict[str, list[tuple[pa.Table, int]]] = {}
-    with contextlib.closing(answer_parts(con, run_id)) as parts:
+    with contextlib.closing(answer_parts(con, run_id, share)) as parts:
         for answers in parts:
             grader = RunGrader(
                 warehouse, spec, run_id, runner=runner, copies_programs=copies_programs, answers=answers
@@ -185,11 +227,13 @@ def _by_outcome(scores: pa.Table) -> dict[str, int]:
 
 
 def trials_version(warehouse: Warehouse, run_id: str) -> str | None:
-    """Name the file that holds all trials of a run; None while they are still in parts."""
-    stems = [
-        stem for stem in warehouse.stems("trials") if stem.startswith(f"{run_id}.") and stem.endswith("f")
-    ]
-    return max(stems, key=lambda stem: int(stem.rpartition(".")[2].removesuffix("f")), default=None)
+    """Name the fold that holds all trials of a run, or would; None while they are still in parts.
+
+    A run of stored answers alone is its plan, which is never folded but in packs.
+    """
+    stems = [stem for stem in warehouse.stems("trials") if stem.startswith(f"{run_id}.")]
+    numbers = [int(stem.rpartition(".")[2].removesuffix("f")) for stem in stems]
+    return f"{run_id}.{max(numbers)}f" if numbers else None
 
 
 def ungraded(

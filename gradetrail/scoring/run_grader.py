@@ -13,12 +13,12 @@ import orjson
 from gradetrail import sql
 from gradetrail.dataset import parse_row
 from gradetrail.errors import Fault, SpecError
-from gradetrail.prompt import Renderer, RenderError
+from gradetrail.prompt import Renderer
 from gradetrail.request import content_id
 from gradetrail.scorer_spec import Combine, Judge
 from gradetrail.scoring.answers import whole_run
 from gradetrail.scoring.grade import Definition, columns, grade
-from gradetrail.scoring.inputs import rendered_inputs
+from gradetrail.scoring.inputs import InputFaults, rendered_inputs
 from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
 from gradetrail.scoring.opponents import make_opponents, opponent_run
 from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
@@ -29,8 +29,6 @@ from gradetrail.warehouse import Warehouse
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-FAULTS_SHOWN = 10
 
 
 class RunGrader:
@@ -141,16 +139,9 @@ class RunGrader:
         return self._rendered[key]
 
     def _render(self, target: str | list[str] | None, templates: Mapping[str, str]) -> pa.Table:
-        faults: list[Fault] = []
-
-        def note(sample_id: str, error: RenderError) -> None:
-            where = f"run {self.run_id}, sample {sample_id}"
-            faults.append(Fault(str(error), where, "target or scorer template"))
-
-        rendered = rendered_inputs(self.renderer, target, templates, self._asked(), note)
-        if faults:
-            more = [Fault(f"and {len(faults) - FAULTS_SHOWN} more")] if len(faults) > FAULTS_SHOWN else []
-            raise SpecError(*faults[:FAULTS_SHOWN], *more)
+        faults = InputFaults(self.run_id)
+        rendered = rendered_inputs(self.renderer, target, templates, self._asked(), faults.note)
+        faults.check()
         return rendered
 
     def _asked(self) -> list[tuple[str, str | None, str]]:

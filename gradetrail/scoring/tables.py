@@ -31,6 +31,7 @@ MACROS = (
     "keys_missing",
     "right_letters",
     "may_be_near",
+    "ungraded_outcome",
 )
 """Macros of `sql/macros` that grading reads, in the order in which they need each other."""
 
