@@ -6,6 +6,7 @@ whether it is in a file of its own, in a pack, or loose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ class Live:
     """Parquet files of every table of which all rows count, absolute; an empty list if there are none."""
     loose: dict[str, pa.Table]
     """Rows that are not in those files, by table; a table without any is absent."""
-    manifests: list[dict[str, Any]]
+    manifests: Sequence[Mapping[str, Any]]
     """Sorted by run_id."""
     scorers: list[dict[str, Any]]
     """Sorted by scorer_id."""

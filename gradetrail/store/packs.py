@@ -229,8 +229,11 @@ def packed_rows(
                 yield found if wanted is None else found.select(wanted)
 
 
-def bodies(storage: Storage, record: Record, kind: str) -> dict[str, str]:
-    """Read all texts of a kind by name, without pyarrow, which takes longer to import than this."""
+def bodies(storage: Storage, record: Record, kind: str, *, verified: bool = False) -> dict[str, str]:
+    """Read all texts of a kind by name, without pyarrow, which takes longer to import than this.
+
+    ValueError if one that is to be verified is no JSON.
+    """
     name = record.bodies.get(kind)
     if name is None:
         return {}
@@ -238,4 +241,6 @@ def bodies(storage: Storage, record: Record, kind: str) -> dict[str, str]:
 
     with sql.connect() as con:
         found = sql.run_file(con, "warehouse/bodies", {"file": str(storage.local(name))}).fetchall()
-    return dict(found)
+    if verified and not all(is_json for *_, is_json in found):
+        raise ValueError("not a JSON object")
+    return {text_name: body for text_name, body, _ in found}

@@ -36,6 +36,7 @@ from gradetrail.store.layout import (
     unsealed,
 )
 from gradetrail.store.live import Live
+from gradetrail.store.manifests import PackedManifest
 from gradetrail.store.packs import Held, Record, bodies, highest, latest, packed_rows
 from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
 from gradetrail.store.sealing import packed_piece, run_parts, trial_piece
@@ -60,7 +61,7 @@ class Look:
         self._whole: set[str] = set()
         self._broken: dict[str, Fault] = {}
         self._bodies: dict[str, dict[str, str]] = {}
-        self._parsed: tuple[dict[str, str], dict[str, dict[str, Any]]] = ({}, {})
+        self._manifests: tuple[dict[str, str], dict[str, PackedManifest]] = ({}, {})
 
     def live(self) -> Live:
         """See everything."""
@@ -76,7 +77,7 @@ class Look:
 
     def records(self, folder: str) -> list[dict[str, Any]]:
         """Read the JSON files of `runs`, `scorers` or `tasks` that are whole, sorted by name."""
-        return self._steadily(lambda: [record for _, record in _Glance(self).records(folder)])
+        return self._steadily(lambda: [dict(record) for _, record in _Glance(self).records(folder)])
 
     def scores(self, run_id: str, scorer12: str) -> tuple[ScoreFile | None, int]:
         """Find the live scores of a run by a scorer, and the highest number that is taken (0 if none)."""
@@ -91,7 +92,7 @@ class Look:
         name = record.bodies.get(kind)
         if name is not None and name not in self._bodies:
             self._bodies = {n: found for n, found in self._bodies.items() if f"/{kind}-" not in n}
-            self._bodies[name] = bodies(self.storage, record, kind)
+            self._bodies[name] = bodies(self.storage, record, kind, verified=True)
         return self._bodies.get(name or "", {})
 
     def fault(self, name: str) -> Fault | None:
@@ -117,15 +118,13 @@ class Look:
         self._whole -= found.keys()
         return list(found.values())
 
-    def manifests(self, record: Record) -> dict[str, dict[str, Any]]:
-        """Give packed manifests by the names of the files that they were; they must not be changed."""
+    def manifests(self, record: Record) -> dict[str, PackedManifest]:
+        """Give packed manifests by the names of the files that they were."""
         texts = self.bodies(record, "runs")
-        if texts is not self._parsed[0]:
-            self._parsed = (
-                texts,
-                {f"{run_id}.json": record_of(text.encode()) for run_id, text in texts.items()},
-            )
-        return self._parsed[1]
+        if texts is not self._manifests[0]:
+            found = {f"{run_id}.json": PackedManifest(run_id, text) for run_id, text in texts.items()}
+            self._manifests = (texts, found)
+        return self._manifests[1]
 
     def _steadily(self, look: Callable[[], Seen]) -> Seen:
         for _ in range(LOOKS):
@@ -195,7 +194,7 @@ class _Glance:
             files=absolute,
             loose=tables,
             manifests=manifests,
-            scorers=[record for _, record in self.records("scorers")],
+            scorers=[dict(record) for _, record in self.records("scorers")],
             tasks=sorted(tasks, key=lambda task: (task["task"], task["n"])),
             damaged=self.damaged,
             running={run_id for run_id in locks if self.storage.is_claimed(run_lock(run_id))},
@@ -250,11 +249,11 @@ class _Glance:
         self._end()
         return rows
 
-    def records(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def records(self, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the JSON objects of a folder by file name; a damaged one is noted and left out."""
         listed = [file for file in self.storage.list(folder) if file.endswith(".json")]
         packed = self._packed_manifests() if folder == "runs" else {}
-        whole: dict[str, dict[str, Any]] = {}
+        whole: dict[str, Mapping[str, Any]] = {}
         names = [f"{folder}/{file}" for file in listed]
         for file, name, data in zip(listed, names, self.storage.read_all(names), strict=True):
             try:
@@ -267,7 +266,7 @@ class _Glance:
         for file in sorted(found):
             yield file, found[file]
 
-    def _packed_manifests(self) -> dict[str, dict[str, Any]]:
+    def _packed_manifests(self) -> Mapping[str, Mapping[str, Any]]:
         """Give packed manifests by the names of the files that they were."""
         name = self.record.bodies.get("runs")
         if name is None or not self._is_whole(name):

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from gradetrail import sql
+from gradetrail.store.manifests import text_of
 from gradetrail.store.schema import TABLES, duckdb_schema
 from gradetrail.warehouse.user_objects import UserObject, create_all
 
@@ -37,6 +38,11 @@ STORED = frozenset(f"base/{table}" for table in TABLES)
 MASKED = ("trials", "scores")
 """Tables of which a newer file takes the place of what is packed of a run."""
 
+PRICES = "base/prices"
+
+PricesOf = Callable[[set[tuple[str, str]]], "Iterable[Price]"]
+"""Looks up the prices of models, each (provider, name)."""
+
 BOARDS = frozenset({"macros/is_by_then", "base/manifests", "base/run_models"})
 """What tells which runs a leaderboard may show; it reads nothing else, so it can come first."""
 
@@ -47,7 +53,7 @@ class Catalog:
     def __init__(
         self,
         live: Live,
-        prices: Iterable[Price] = (),
+        prices: Iterable[Price] | PricesOf = (),
         *,
         users: Iterable[UserObject] = (),
         as_of: datetime | None = None,
@@ -62,15 +68,15 @@ class Catalog:
         self.user_faults: dict[str, Fault] = {}
         """The user's files that were refused, by name; known once one of them was asked for."""
         self._made: set[str] = set()
+        self._prices = prices
         self._lock = threading.Lock()
         files = _define_files(self._con, live)
         sql.define_list(self._con, "running_run_ids", sorted(live.running))
         # an id that no run has which began by then: ids begin with their second, in UTC
         sql.define_text(self._con, "as_of_run", None if as_of is None else f"{as_of:%Y%m%dT%H%M%SZ}~")
-        _fill(self._con, "manifests", live.manifests)
-        _fill(self._con, "tasks", live.tasks)
-        _fill(self._con, "scorers", live.scorers)
-        _fill(self._con, "prices", (price.record() for price in prices))
+        _fill(self._con, "manifests", map(text_of, live.manifests))
+        _fill(self._con, "tasks", map(_json, live.tasks))
+        _fill(self._con, "scorers", map(_json, live.scorers))
         for table in TABLES:
             _hold_loose(self._con, table, live.loose.get(table))
         _hold_masks(self._con, live)
@@ -110,7 +116,7 @@ class Catalog:
     def _make(self, names: Iterable[str]) -> None:
         """Create what is missing, in one transaction: to bind a Parquet view is slow, an empty one fast."""
         needed = sql.in_order(names)
-        if not self._has_boards and any(name.startswith(("core/", "views/")) for name in needed):
+        if not self._has_boards and any(name.startswith(("core/", "views/", PRICES)) for name in needed):
             needed = sql.in_order([*needed, *BOARDS])
         missing = [name for name in needed if name not in self._made and name not in STORED]
         missing.sort(key=lambda name: name not in BOARDS)
@@ -120,6 +126,8 @@ class Catalog:
             for name in stored if missing else ():
                 self._stand_in(name)
             for name in missing:
+                if name == PRICES:
+                    self._fill_prices()
                 if not self._has_boards and name.startswith(("core/", "views/")):
                     self._define_boards()
                 sql.create(self._con, name, with_comments=self._with_comments)
@@ -130,6 +138,15 @@ class Catalog:
             raise
         self._con.execute("commit")
         self._made |= set(needed)
+
+    def _fill_prices(self) -> None:
+        """Make `stored_prices`, of the models that runs asked."""
+        if callable(self._prices):
+            asked = sql.run_file(self._con, "warehouse/asked_models").fetchall()
+            prices = self._prices({(str(provider), str(name)) for provider, name in asked})
+        else:
+            prices = self._prices
+        _fill(self._con, "prices", (_json(price.record()) for price in prices))
 
     def _stand_in(self, name: str) -> None:
         """Make a stored table a view with the same columns that reads no file."""
@@ -193,11 +210,14 @@ def _hold_masks(con: duckdb.DuckDBPyConnection, live: Live) -> None:
             con.execute(f"create table partly_{table} ({_columns(table)})")
 
 
-def _fill(con: duckdb.DuckDBPyConnection, name: str, records: Iterable[Mapping[str, Any]]) -> None:
+def _fill(con: duckdb.DuckDBPyConnection, name: str, bodies: Iterable[str]) -> None:
     """Make `stored_<name>`: one JSON text a row, which `sql/base` turns into typed columns."""
-    bodies = [orjson.dumps(record).decode() for record in records]
     table = sql.quoted(f"stored_{name}")
-    con.execute(f"create table {table} as select unnest($bodies::varchar[]) as body", {"bodies": bodies})
+    con.execute(f"create table {table} as select unnest($bodies::varchar[]) as body", {"bodies": [*bodies]})
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    return orjson.dumps(record).decode()
 
 
 def _hold_loose(con: duckdb.DuckDBPyConnection, table: str, rows: pa.Table | None) -> None:

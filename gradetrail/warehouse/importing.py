@@ -71,7 +71,7 @@ def import_bundle(root: Path, path: Path) -> Brought:
 
     with tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
         bundle, live = opened(path, Path(scratch) / "bundle")
-        (manifest,) = live.manifests
+        (manifest,) = map(dict, live.manifests)
         (trials,) = live.files["trials"]
         for file in live.files["responses"]:
             _check_answers(file, path)

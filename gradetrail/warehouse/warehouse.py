@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
-from gradetrail.prices import models_in, price_file, prices_of
+from gradetrail.prices import Price, models_in, price_file, prices_of
 from gradetrail.store import Live, Store
 from gradetrail.store.layout import parse_scores
 from gradetrail.store.places import is_warehouse
@@ -340,10 +340,9 @@ class Warehouse:
     def _opened(self) -> Catalog:
         with self._lock:
             if self._catalog is None:
-                models = models_in(self._live.manifests, self._live.scorers)
                 self._catalog = Catalog(
                     self._live,
-                    prices_of(models, price_file(self.home)),
+                    self._prices,
                     users=user_objects(self.home),
                     as_of=self._as_of,
                     with_comments=self._with_comments,
@@ -352,6 +351,9 @@ class Warehouse:
                     own_files=self._own_files,
                 )
             return self._catalog
+
+    def _prices(self, asked: set[tuple[str, str]]) -> list[Price]:
+        return prices_of(asked | models_in((), self._live.scorers), price_file(self.home))
 
     def _provided(self, text: str) -> duckdb.DuckDBPyConnection:
         """Give a cursor on which everything is there that `text` names; everything, if it is empty."""

@@ -4,5 +4,6 @@
 -- Source: the pack at $file.
 select
     packed.name,
-    packed.body
+    packed.body,
+    json_valid(packed.body) as is_json
 from read_parquet($file) as packed
