@@ -25,6 +25,7 @@ from gradetrail.store.packs import (
     record_name,
     record_numbers,
 )
+from gradetrail.store.repair import only_copies
 
 GRACE_S = 3600.0
 DEAD_AFTER_S = 3600.0
@@ -74,9 +75,11 @@ def _unneeded(storage: Storage, before: float) -> Iterator[str]:
             needed |= decoded(number, storage.read(record_name(number))).names()
         else:
             yield record_name(number)
+    # if the record of a pack was lost, the pack may be all there is
+    spared = set(only_copies(storage, latest(storage)))
     for file in storage.list(FOLDER):
         name = f"{FOLDER}/{file}"
-        if parse_pack(file) and name not in needed and storage.modified(name) <= before:
+        if parse_pack(file) and name not in needed | spared and storage.modified(name) <= before:
             yield name
     for table in KEYED:
         files = storage.list(table)

@@ -7,6 +7,7 @@ are still there, and what is lost is asked or graded again.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,17 @@ from gradetrail.store.interface import Storage
 from gradetrail.store.journal import parse
 from gradetrail.store.layout import FORMAT_FILE, JOURNAL, PARQUET
 from gradetrail.store.packing import commit
-from gradetrail.store.packs import FOLDER, KEYED, Held, Record, latest, parse_pack, record_numbers
+from gradetrail.store.packs import (
+    FOLDER,
+    KEYED,
+    Held,
+    Record,
+    decoded,
+    latest,
+    parse_pack,
+    record_name,
+    record_numbers,
+)
 from gradetrail.store.segments import DAMAGE_FIX, row_groups
 
 JSON_FOLDERS = ("runs", "scorers", "tasks", FOLDER)
@@ -55,6 +66,38 @@ def _missing(storage: Storage) -> Iterator[tuple[str, Fault]]:
                 name,
                 Fault("missing: the record of packs names it", storage.place(name), fix=DAMAGE_FIX),
             )
+
+
+def only_copies(storage: Storage, record: Record) -> Iterator[str]:
+    """Name the packs that no record names, and that hold what nothing else does: their record is gone.
+
+    A packer that was killed leaves packs too, but of files that are still there.
+    """
+    named = record.names()
+    for number in record_numbers(storage.list(FOLDER)):
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, FileNotFoundError):
+            named |= decoded(number, storage.read(record_name(number))).names()
+    for file in storage.list(FOLDER):
+        name, kind = f"{FOLDER}/{file}", (parse_pack(file) or ("", 0))[0]
+        if kind in KEYED and name not in named and _is_only_copy(storage, record, kind, name):
+            yield name
+
+
+def _is_only_copy(storage: Storage, record: Record, table: str, name: str) -> bool:
+    import pyarrow as pa
+
+    known = {held[0] for held in record.absorbed[table]}
+    known |= {file.removesuffix(PARQUET) for file in storage.list(table)} if table == "samples" else set()
+    loose = [file for file in storage.list(table) if file.endswith(PARQUET)]
+    try:
+        for rows in row_groups(storage.local(name), table, [KEYED[table]]):
+            keys: Any = rows.column(KEYED[table]).unique()
+            for key in keys.to_pylist():
+                if key not in known and not any(file.startswith(f"{key}.") for file in loose):
+                    return True
+    except (OSError, pa.ArrowException):
+        return False  # half gone or damaged, which is told apart from this
+    return False
 
 
 def set_aside(storage: Storage, names: list[str], written_by: str) -> list[str]:

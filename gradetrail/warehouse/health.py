@@ -18,7 +18,7 @@ from gradetrail.dataset.rows import SAMPLE_TAG
 from gradetrail.errors import Fault, GradetrailError
 from gradetrail.request import canonical_json, content_id, hash_canonical
 from gradetrail.store import Live, Store
-from gradetrail.store.repair import damaged
+from gradetrail.store.repair import damaged, only_copies
 from gradetrail.store.segments import DAMAGE_FIX, row_groups
 from gradetrail.warehouse.importing import CHECKED_AT_ONCE, IDENTIFYING, misfit
 from gradetrail.warehouse.warehouse import Warehouse
@@ -63,7 +63,7 @@ def examine(root: Path) -> Health:
     }
     n_answers, misfits = _answers(sound["responses"], live)
     n_samples, wrong = _samples(sound["samples"])
-    findings += [*misfits, *wrong, *_scorers(live), *_strays(live)]
+    findings += [*misfits, *wrong, *_scorers(live), *_strays(live), *_unrecorded(store, live)]
     findings += _checks(root)
     names = tuple(dict.fromkeys(name for name, _ in found))
     n_files = len(live.all_files()) + len(live.manifests) + len(live.scorers) + len(live.tasks)
@@ -136,6 +136,13 @@ def _strays(live: Live) -> Iterator[Fault]:
         for run_id in sorted(runs - known):
             fix = f"restore runs/{run_id}.json from a copy, or delete what is left: gradetrail rm {run_id}"
             yield Fault(f"{table} of a run that has no manifest", f"run {run_id}", fix=fix)
+
+
+def _unrecorded(store: Store, live: Live) -> Iterator[Fault]:
+    """Find packs whose record is gone, though nothing else holds their rows."""
+    for name in only_copies(store.storage, live.record):
+        fix = "restore the newest packs/*.json from a copy of the warehouse; until then the pack is kept"
+        yield Fault("holds rows that count no more: no record names it", store.storage.place(name), fix=fix)
 
 
 def _checks(root: Path) -> Iterator[Fault]:
