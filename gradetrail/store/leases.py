@@ -192,10 +192,10 @@ class SpooledPart:
         return self._local.path
 
     def append(self, data: bytes) -> None:
-        """Write all of `data` or nothing into the spool."""
+        """Write all of `data` or nothing into the spool; what another process made obsolete stays there."""
+        self._local.append(data)
         if self._lease is not None:
             self._lease.check()
-        self._local.append(data)
 
     def sync(self) -> None:
         """Make what was appended outlast a power cut, and the machine if it is old enough."""

@@ -229,7 +229,7 @@ class Store:
                     if packed is None:
                         is_there = holds(storage.local(live.name), "scores", ordered("scores", rows))
                     else:
-                        is_there = packed.equals(pa.concat_tables(ordered("scores", rows)))
+                        is_there = bool(packed.equals(pa.concat_tables(ordered("scores", rows))))
                     if is_there:
                         return live.number
                 except FileNotFoundError:
