@@ -269,9 +269,11 @@ class ObjectStorage:
         part = parse_part(name.rpartition("/")[2], JOURNAL)
         if part is None:
             raise StoreError(Fault("is no journal part", self.place(name)))
-        if self.has(name) or self._remote.create(name, b"", is_telling=False) is None:
+        token = secrets.token_hex(4)
+        # no newline: a mark of whose part it is, which no reader takes for a line
+        if self.has(name) or self._remote.create(name, token.encode()) is None:
             return None
-        local = self._spool.claim_new(f"{name.removesuffix(JOURNAL)}.{secrets.token_hex(4)}{JOURNAL}")
+        local = self._spool.claim_new(f"{name.removesuffix(JOURNAL)}.{token}{JOURNAL}")
         if local is None:
             return None
         return SpooledPart(self._remote, name, local, self._leases.get(run_lock(part.run_id)))

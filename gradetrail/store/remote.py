@@ -134,11 +134,8 @@ class Remote:
         names = [str(meta["path"]) for meta in found["objects"]]
         return (*names, *(str(path).rstrip("/").rpartition("/")[2] for path in found["common_prefixes"]))
 
-    def create(self, name: str, data: bytes | Path, *, is_telling: bool = True) -> Version | None:
-        """Make an object; None if the name is taken.
-
-        `is_telling` means that nobody else would make this content, or that it then does not matter.
-        """
+    def create(self, name: str, data: bytes | Path) -> Version | None:
+        """Make an object; None if the name is taken by another content."""
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
@@ -149,7 +146,7 @@ class Remote:
                 return Version(size, str(made["e_tag"]), 0.0)
         except (AlreadyExistsError, PreconditionError):
             there = self.head(name)
-            if not is_telling or there is None or there.size != size:
+            if there is None or there.size != size:
                 return None
             content = data.read_bytes() if isinstance(data, Path) else data
             with contextlib.suppress(FileNotFoundError):
@@ -184,19 +181,12 @@ class Remote:
 
     def check_creates(self) -> None:
         """Raise StoreError unless of two that create one object the second is refused."""
-        import obstore
-        from obstore.exceptions import AlreadyExistsError, PreconditionError
-
         name = f"clock/{secrets.token_hex(8)}"
         try:
-            for turn in range(2):
-                try:
-                    with self._told("write", name):
-                        obstore.put(self._store, name, bytes([turn]), mode="create", use_multipart=False)
-                except (AlreadyExistsError, PreconditionError):
-                    if turn == 1:
-                        return
-                    raise StoreError(Fault("refuses to create what is not there", self.url)) from None
+            if self.create(name, b"first") is None:
+                raise StoreError(Fault("refuses to create what is not there", self.url))
+            if self.create(name, b"second") is None:
+                return
         finally:
             self.delete(name)
         fix = "use a store with conditional writes (If-None-Match), such as Amazon S3, or a local folder"

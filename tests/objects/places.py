@@ -53,8 +53,13 @@ def machine(s3_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def address(machine: Machine, s3_server: str) -> Path:
     """Give the address of a warehouse in a new bucket, as the command line passes it on."""
-    bucket = f"bucket-{os.getpid()}-{next(_numbers)}"
-    request = urllib.request.Request(f"{s3_server}/{bucket}", method="PUT")
+    return in_bucket(s3_server, "bucket")
+
+
+def in_bucket(server: str, kind: str) -> Path:
+    """Make a bucket; see `tests.servers.s3` for kinds."""
+    bucket = f"{kind}-{os.getpid()}-{next(_numbers)}"
+    request = urllib.request.Request(f"{server}/{bucket}", method="PUT")
     with urllib.request.urlopen(request):
         return Path(f"s3://{bucket}/evals")
 
