@@ -1,4 +1,4 @@
--- Grades whose scorer's definition, runs whose dataset, and runs whose task is not stored.
+-- Grades whose scorer or task is not defined, and runs whose dataset is not stored.
 -- One row per (missing, id).
 -- missing is scorer, dataset or task; id is what is missing; n counts runs.
 -- Source: scores and manifests against scorers, samples and tasks.
@@ -20,10 +20,10 @@ with named as (
     union
     select
         'task' as missing,
-        manifests.task as id,
-        manifests.run_id
-    from manifests
-    anti join tasks on manifests.task = tasks.task
+        scores.task as id,
+        scores.run_id
+    from scores
+    anti join tasks on scores.task = tasks.task
 )
 
 select
