@@ -5,7 +5,6 @@ Invariant: grades of older definitions stay.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from gradetrail.pipeline.judging import JudgeCalls, ask_judges
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
 from gradetrail.pipeline.tidying import tidy
 from gradetrail.scoring.planner import MEMORY_LIMIT, Graded, publish_task, score_run
-from gradetrail.scoring.program_runner import program_runner
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.store.places import place_name
@@ -153,12 +152,9 @@ def score_runs(
 ) -> list[Graded]:
     """Make a spec's scorers current and grade what these runs have not graded by them.
 
-    `judges` are asked what they were never asked; without them that stays `pending`. Programs that models
-    wrote run where `executor` says; None is the spec's own.
+    `judges` are asked what they were never asked; without them that stays `pending`. Grading itself is
+    where `executor` says; None is the spec's own.
     """
-    runner = program_runner(
-        executor or spec.run.executor, allow_unsafe=allow_unsafe_code, workers=spec.run.workers
-    )
     scorers = checked_definitions(spec)
     if judges is not None:
         # first, so that a judge that cannot be asked changes nothing
@@ -167,9 +163,18 @@ def score_runs(
     store = Store(root)
     publish_task(store, spec, scorers)
     graded: list[Graded] = []
-    with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as warehouse, contextlib.closing(runner):
-        for run_id in run_ids:
-            graded += score_run(warehouse, store, spec, run_id, scorers, force=force, runner=runner)
+    with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as warehouse:
+        if (executor or spec.run.executor) == "ray":
+            from gradetrail.scoring.distribution import score_on_ray
+
+            graded = score_on_ray(
+                warehouse, store, spec, run_ids, scorers,
+                force=force, allow_unsafe=allow_unsafe_code, workers=spec.run.workers,
+            )  # fmt: skip
+        else:
+            runner = ProgramRunner(allow_unsafe=allow_unsafe_code)
+            for run_id in run_ids:
+                graded += score_run(warehouse, store, spec, run_id, scorers, force=force, runner=runner)
     tidy(root)
     return graded
 

@@ -17,7 +17,7 @@ from gradetrail.scoring.confidence import add_confidence
 from gradetrail.scoring.definition import Definition, columns, definitions
 from gradetrail.scoring.definition_check import check
 from gradetrail.scoring.labels import make_labels
-from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.tables import load_macros
 
@@ -28,7 +28,7 @@ __all__ = ["Definition", "check", "columns", "definitions", "grade"]
 
 
 def grade(
-    con: duckdb.DuckDBPyConnection, definition: Definition, runner: ProgramRunner = LocalRunner()
+    con: duckdb.DuckDBPyConnection, definition: Definition, runner: ProgramRunner = ProgramRunner()
 ) -> None:
     """Grade the relation `answer` and make the temporary table `grade`.
 

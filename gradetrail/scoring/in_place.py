@@ -16,7 +16,7 @@ from gradetrail.scoring.chain import extract
 from gradetrail.scoring.comparison import compare, has_target
 from gradetrail.scoring.definition import Definition, columns
 from gradetrail.scoring.inputs import InputFaults, rendered_inputs
-from gradetrail.scoring.program_runner import LocalRunner
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.tables import BATCH_ROWS, count
 from gradetrail.spec import Spec
@@ -60,7 +60,7 @@ def grade_in_place(warehouse: Warehouse, spec: Spec, run_id: str, definition: De
             sql.run_file(con, f"scoring/{name}")
             sql.run_file(con, "scoring/subject_of_run")
             sql.run_file(con, "scoring/haystack_of_pieces")
-            compare(con, definition, process, LocalRunner())
+            compare(con, definition, process, ProgramRunner())
         sql.run_file(con, "scoring/noted_pieces")
         return _scores(con, run_id, definition)
     finally:
@@ -134,14 +134,13 @@ def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition)
         "scorer": definition.name,
         "scorer_id": definition.scorer_id(),
         "metric": "score",
-        "opponent_response_id": None,
     }
     query = con.sql(sql.text_of("scoring/run_scores"), params=params)
     batches = [_compact(batch, same) for batch in query.to_arrow_reader(OUT_ROWS)]
     return pa.concat_tables(batches) if batches else _compact(query.to_arrow_table(), same)
 
 
-def _compact(rows: pa.RecordBatch | pa.Table, same: dict[str, str | None]) -> pa.Table:
+def _compact(rows: pa.RecordBatch | pa.Table, same: dict[str, str]) -> pa.Table:
     """Add the columns that are the same in all rows, and turn text that repeats into dictionaries."""
     import pyarrow as pa
 
@@ -152,5 +151,6 @@ def _compact(rows: pa.RecordBatch | pa.Table, same: dict[str, str | None]) -> pa
     zeros = pa.repeat(pa.scalar(0, pa.int32()), n_rows)
     for name, value in same.items():
         found[name] = pa.DictionaryArray.from_arrays(zeros, pa.array([value], pa.string()))
+    found["opponent_response_id"] = pa.nulls(n_rows, pa.string())
     found["judge_response_ids"] = pa.nulls(n_rows, pa.list_(pa.string()))
     return pa.table(found)

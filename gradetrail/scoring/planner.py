@@ -20,7 +20,7 @@ from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.in_place import grade_in_place
 from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.opponents import opponent_run
-from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.provisions import parts_state
 from gradetrail.scoring.run_grader import RunGrader
 from gradetrail.spec import Spec
@@ -94,7 +94,7 @@ def score_run(
     definitions: Sequence[Definition],
     *,
     force: bool = False,
-    runner: ProgramRunner = LocalRunner(),
+    runner: ProgramRunner = ProgramRunner(),
 ) -> list[Graded]:
     """Grade what is not graded yet by these definitions; publishes one file a scorer.
 

@@ -21,7 +21,7 @@ from gradetrail.scoring.grade import Definition, columns, grade
 from gradetrail.scoring.inputs import InputFaults, rendered_inputs
 from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
 from gradetrail.scoring.opponents import make_opponents, opponent_run
-from gradetrail.scoring.program_runner import LocalRunner, ProgramRunner
+from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.provisions import provide
 from gradetrail.spec import Spec
 from gradetrail.warehouse import Warehouse
@@ -40,7 +40,7 @@ class RunGrader:
         spec: Spec,
         run_id: str,
         *,
-        runner: ProgramRunner = LocalRunner(),
+        runner: ProgramRunner = ProgramRunner(),
         copies_programs: bool = True,
         answers: pa.Table | None = None,
     ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -75,46 +74,6 @@ def test_a_changed_sample_is_run_again(tmp_path: Path) -> None:
     desk.write("data.jsonl", [{"id": "a", "answer": "5"}])
     first, second = runs_again(desk)
     assert first != second
-
-
-PROGRAM = """
-import json, sys
-from gradetrail.scoring.program_runner import program_runner
-from gradetrail.scoring.sandbox import Job
-
-jobs = [Job(f"def f():\\n    return {n}", checks=(f"f() == {n % 3}",)) for n in range(40)]
-jobs.append(Job("while True: pass", checks=("f()",)))
-told = {}
-for executor in ("local", "ray"):
-    runner = program_runner(executor, workers=2)
-    told[executor] = [(o.verdict, o.passed, o.total) for o in runner.run(jobs)]
-    told[executor + " nothing"] = list(runner.run([]))
-    if executor == "ray":
-        import ray
-        told["cluster"] = ray.is_initialized()
-    runner.close()
-    runner.close()
-import ray
-told["left"] = ray.is_initialized()
-print(json.dumps(told))
-"""
-
-
-@pytest.mark.timeout(280)
-def test_ray_workers_come_to_the_same_verdicts(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **RAY},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["ray"] == told["local"]
-    assert [verdict for verdict, _, _ in told["local"]] == ["pass"] * 3 + ["fail"] * 37 + ["timeout"]
-    assert (told["local nothing"], told["ray nothing"]) == ([], [])
-    assert (told["cluster"], told["left"]) == (True, False)
 
 
 @pytest.mark.timeout(280)

@@ -1,0 +1,240 @@
+"""Grades runs on a Ray cluster: each task has a run, or a share of a run's parts, and a DuckDB of its own.
+
+Invariant: workers write nothing. They see the warehouse as the driver does, and give tables back; the
+driver publishes whole files as it does alone, and holds the grades of one (run, scorer) at a time. What
+judges said is read here, where their keys and addresses are known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradetrail import sql
+from gradetrail.errors import Fault, GradetrailError, StoreError
+from gradetrail.ray_cluster import Cluster
+from gradetrail.scorer_spec import Judge
+from gradetrail.scoring.answers import PART_TRIALS, Share
+from gradetrail.scoring.definition import Definition
+from gradetrail.scoring.planner import MEMORY_LIMIT, Fresh, Graded, grades, owed, published
+from gradetrail.scoring.program_runner import ProgramRunner
+from gradetrail.spec import Spec
+from gradetrail.store import Live, Store
+from gradetrail.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_TRIALS = 1_000
+"""Trials below which a run is not split, however many cores there are."""
+ATTEMPTS = 3
+"""How often a task is sent again whose worker died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all tasks of a command share."""
+
+    root: Path
+    live: Live
+    spec: Spec
+    allow_unsafe: bool
+    copies_programs: bool
+
+
+def score_on_ray(
+    warehouse: Warehouse,
+    store: Store,
+    spec: Spec,
+    run_ids: Sequence[str],
+    definitions: Sequence[Definition],
+    *,
+    force: bool = False,
+    allow_unsafe: bool = False,
+    workers: int | None = None,
+) -> list[Graded]:
+    """Grade what runs have not graded by these definitions; publishes one file for each run and scorer.
+
+    The cluster is started if there is anything to grade. Programs run without a sandbox only where none
+    can be made and `allow_unsafe` is set.
+    """
+    due = {run_id: owed(warehouse, run_id, definitions, force=force) for run_id in run_ids}
+    root = warehouse.root.absolute() if warehouse.root.exists() else warehouse.root  # s3:// is no path
+    setting = Setting(root, warehouse.live, spec, allow_unsafe, not force)
+    with_work = {run_id: wanted for run_id, wanted in due.items() if wanted}
+    graded: list[Graded] = []
+    distribution = Distribution(warehouse, setting, with_work, workers) if with_work else None
+    try:
+        for run_id, wanted in due.items():
+            fresh = distribution.grades(run_id) if distribution is not None and wanted else _nothing()
+            graded += published(warehouse, store, run_id, definitions, fresh)
+    finally:
+        if distribution is not None:
+            distribution.close()
+    return graded
+
+
+def _nothing() -> Fresh:
+    yield from ()
+
+
+class Distribution:
+    """The grading of some runs in tasks; a few tasks are ahead of what is asked for."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        setting: Setting,
+        due: Mapping[str, Sequence[Definition]],
+        workers: int | None,
+    ) -> None:
+        """Plan the tasks, in the order of `due`: definitions by run_id."""
+        self._warehouse, self._setting, self._due = warehouse, setting, due
+        self._cluster = Cluster(workers)
+        self._cores = self._cluster.cores
+        self._boxed = [self._cluster.ray.put(setting)]
+        self._task = self._cluster.ray.remote(grade_share)
+        away = [run_id for run_id, wanted in due.items() if _away(wanted)]
+        shares = shares_of(_n_trials(warehouse, away), self._cores)
+        self._ahead = deque((run_id, share) for run_id in away for share in shares[run_id])
+        self._sent: dict[str, list[Sequence[Any]]] = {run_id: [] for run_id in away}
+        self._n_shares = {run_id: len(shares[run_id]) for run_id in away}
+        self._n_flying = 0
+
+    def grades(self, run_id: str) -> Fresh:
+        """Yield the scores by each definition of a run, and how many of its ballots are open."""
+        import pyarrow as pa
+
+        wanted = self._due[run_id]
+        away = _away(wanted)
+        for number, definition in enumerate(away):
+            pieces = [self._given(task[number]) for task in self._tasks_of(run_id)]
+            if number == len(away) - 1:
+                self._n_flying -= len(self._sent.pop(run_id))
+                self._send()
+            yield definition, pa.concat_tables([rows for rows, _ in pieces]), sum(n for _, n in pieces)
+        here = [definition for definition in wanted if definition not in away]
+        if here:
+            setting = self._setting
+            runner = ProgramRunner(allow_unsafe=setting.allow_unsafe)
+            yield from grades(
+                self._warehouse, setting.spec, run_id, here,
+                runner=runner, copies_programs=setting.copies_programs,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """Let the workers go."""
+        self._cluster.close()
+
+    def _tasks_of(self, run_id: str) -> list[Sequence[Any]]:
+        """Give the references of a run's tasks, each with one for each definition."""
+        while len(self._sent[run_id]) < self._n_shares[run_id]:
+            self._send_next()
+        self._send()
+        return self._sent[run_id]
+
+    def _send(self) -> None:
+        """Keep the workers busy: two tasks a core wait at most."""
+        while self._ahead and self._n_flying < 2 * self._cores:
+            self._send_next()
+
+    def _send_next(self) -> None:
+        run_id, share = self._ahead.popleft()
+        wanted = _away(self._due[run_id])
+        task = self._task.options(num_cpus=1, max_retries=ATTEMPTS, num_returns=len(wanted))
+        found = task.remote(self._boxed, run_id, wanted, share)
+        self._sent[run_id].append(found if len(wanted) > 1 else [found])
+        self._n_flying += 1
+
+    def _given(self, reference: Any) -> tuple[pa.Table, int]:
+        from ray.exceptions import RayError, RayTaskError
+
+        try:
+            found: tuple[pa.Table, int] = self._cluster.ray.get(reference)
+        except RayTaskError as error:
+            if isinstance(error.cause, GradetrailError):
+                raise type(error.cause)(*error.cause.faults) from None
+            raise
+        except RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            fix = (
+                "install gradetrail on every node as it is here, and give a warehouse that each of them sees"
+            )
+            raise GradetrailError(Fault(f"Ray could not grade: {reason}", fix=fix)) from error
+        return found
+
+
+def shares_of(n_trials: Mapping[str, int], cores: int) -> dict[str, list[Share | None]]:
+    """Split runs so that every core has work: by the trials of each; None is a run that stays whole."""
+    total = max(1, sum(n_trials.values()))
+    found: dict[str, list[Share | None]] = {}
+    for run_id, n in n_trials.items():
+        n_tasks = min(-(-cores * n // total), -(-n // LEAST_TRIALS))
+        n_parts = max(n_tasks, -(-n // PART_TRIALS))
+        numbers = [tuple(range(first, n_parts, n_tasks)) for first in range(n_tasks)] if n_tasks > 1 else []
+        found[run_id] = [Share(n_parts, those) for those in numbers] or [None]
+    return found
+
+
+def grade_share(boxed: Sequence[Any], run_id: str, wanted: Sequence[Definition], share: Share | None) -> Any:
+    """Grade in a worker: for each definition the scores, and how many ballots are open.
+
+    As Ray wants it, one definition gives one such pair, several a list of them. `boxed` holds the
+    reference of the setting, which is read once by each worker.
+    """
+    warehouse, setting = _opened(boxed[0])
+    runner = ProgramRunner(allow_unsafe=setting.allow_unsafe, workers=1)
+    found = {
+        definition.scorer_id(): (scores, n_open)
+        for definition, scores, n_open in grades(
+            warehouse, setting.spec, run_id, wanted,
+            runner=runner, copies_programs=setting.copies_programs, share=share,
+        )
+    }  # fmt: skip
+    given = [found[definition.scorer_id()] for definition in wanted]
+    return given if len(given) > 1 else given[0]
+
+
+_OPEN: dict[str, tuple[Warehouse, Setting]] = {}
+"""The warehouse that this worker has open, by its setting's reference."""
+
+
+def _opened(reference: Any) -> tuple[Warehouse, Setting]:
+    key = reference.hex()
+    if key not in _OPEN:
+        import ray
+
+        for warehouse, _ in _OPEN.values():
+            warehouse.close()
+        _OPEN.clear()
+        setting: Setting = ray.get(reference)
+        # files that are not here are copies of a remote warehouse on another machine, or packed by now
+        is_here = all(Path(file).exists() for file in setting.live.all_files())
+        live = setting.live if is_here else None
+        try:
+            warehouse = Warehouse(setting.root, room=sql.Room(MEMORY_LIMIT), threads=1, live=live)
+        except StoreError as error:
+            fix = "give a warehouse that every node sees: a shared folder, or an object store"
+            raise StoreError(Fault(f"a Ray worker cannot open it: {error.faults[0]}", fix=fix)) from None
+        _OPEN[key] = warehouse, setting
+    return _OPEN[key]
+
+
+def _away(wanted: Sequence[Definition]) -> list[Definition]:
+    """List what workers grade: no judge, nothing that stands on one, nor what else that stands on."""
+    here = {d.scorer_id() for d in wanted if isinstance(d.scorer, Judge)}
+    families = [{d.scorer_id(), *(part.scorer_id() for part in d.parts)} for d in wanted if d.parts]
+    here |= {p.scorer_id() for d in wanted for p in d.parts if isinstance(p.scorer, Judge)}
+    while grown := [family for family in families if family & here and not family <= here]:
+        here |= set().union(*grown)
+    return [definition for definition in wanted if definition.scorer_id() not in here]
+
+
+def _n_trials(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, int]:
+    """Count the trials of runs, in their order."""
+    con = warehouse.connection("trials")
+    found = dict(sql.run_file(con, "scoring/n_trials_of_runs", {"run_ids": list(run_ids)}).fetchall())
+    return {run_id: int(found.get(run_id, 0)) for run_id in run_ids}
