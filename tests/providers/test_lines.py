@@ -291,6 +291,28 @@ def test_a_server_may_refuse_the_first_request_of_a_connection_before_it_is_writ
     assert status == 413
 
 
+def test_a_refusal_of_a_later_request_before_it_is_written_is_heard_over_a_new_connection() -> None:
+    refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
+
+    class Hasty(Server):
+        async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.connections += 1
+            self.writers.append(writer)
+            while b"\r\ncontent-length: 2\r\n" in await reader.readuntil(b"\r\n\r\n"):
+                await reader.readexactly(2)
+                writer.write(SMALL)
+            writer.write(refusal)
+
+    server = Hasty()
+
+    async def main() -> list[int]:
+        async with opened(server) as lines:
+            return [(await lines.post(body, 10))[0] for body in (b"{}", b" " * 30_000_000, b"{}")]
+
+    assert asyncio.run(main()) == [200, 413, 200]
+    assert server.connections == 3
+
+
 def gzipped(*sizes: int) -> bytes:
     return packed("gzip", b"".join(gzip.compress(bytes(size), 9) for size in sizes))
 
