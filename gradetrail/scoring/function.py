@@ -7,7 +7,9 @@ fault of every row; what it gives in a wrong shape is a fault of the file, which
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -45,7 +47,8 @@ def function_faults(scorer: Python, source: bytes | None, place: str, field: str
         fix = f"functions in it: {', '.join(names) or 'none'}"
         return [Fault(f"no function `{scorer.function}` in {scorer.path}", place, f"{field}.function", fix)]
     try:
-        _function(scorer, source)
+        with _quiet():
+            _function(scorer, source)
     except SpecError as error:
         return [Fault(fault.message, place, f"{field}.function", fault.fix) for fault in error.faults]
     except ImportError as error:
@@ -66,12 +69,18 @@ def call_function(definition: Definition, rows: pa.Table) -> Sequence[Said]:
     assert isinstance(frame, pl.DataFrame)
     source = dict(definition.files)["path"]
     try:
-        given = _function(scorer, source)(frame)
+        with _quiet():
+            given = _function(scorer, source)(frame)
     except SpecError:
         raise
     except (Exception, SystemExit) as error:
         return [Said(fault=_told(error, scorer))] * rows.num_rows
     return _read(given, scorer, rows.num_rows)
+
+
+def _quiet() -> contextlib.AbstractContextManager[Any]:
+    """Let what the user's code prints go where talk goes: stdout is for the command's data."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def _function(scorer: Python, source: bytes) -> Callable[[Any], Any]:

@@ -90,6 +90,19 @@ def test_a_function_that_ends_the_program_is_a_fault_of_every_row(tmp_path: Path
     assert [row[0] for row in rows] == ["scorer_error"] * 3
 
 
+def test_what_it_prints_goes_to_stderr_since_stdout_is_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = (
+        "print('loaded')\ndef grade(frame):\n    print('graded', len(frame))\n    return [1] * len(frame)\n"
+    )
+    assert len(found(tmp_path, source)) == 3
+    said = capsys.readouterr()
+    assert "graded" not in said.out
+    assert "loaded" not in said.out
+    assert "loaded\ngraded 3\n" in said.err
+
+
 def test_a_score_outside_its_scale_is_an_error_of_its_row(tmp_path: Path) -> None:
     rows = found(tmp_path, "def grade(frame):\n    return [0.5, 7, float('nan')]\n")
     assert rows[0][:2] == ("scored", 0.5)
