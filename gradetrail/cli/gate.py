@@ -63,9 +63,10 @@ def gate(
     with 3 if the runs do not compare or have too many errors, with 0 (4 if --strict) if a drop has no
     evidence.
     """
+    from gradetrail import sql
     from gradetrail.cli.query import open_runs, warehouse_folder
     from gradetrail.cli.running import parse_share
-    from gradetrail.warehouse.gate import Limits, parse_limits
+    from gradetrail.warehouse.gate import RANGES, Limits, parse_limits
 
     check_output(output)
     default, own = parse_limits(max_drop or ())
@@ -75,9 +76,11 @@ def gate(
     with open_runs(warehouse_folder(warehouse), base, new) as opened:
         query, params = opened.gate_query(base, new, limits)
         names, rows = opened.rows(query, params)
+        _, ranges = opened.rows(sql.text_of(RANGES), {"run_id": params["b_run"]})
         tell_damage(opened)
     found = [dict(zip(names, row, strict=True)) for row in rows]
     limits.check_names((row["task"], row["scorer"], row["metric"]) for row in found)
+    limits.check_ranges({(task, scorer): width for task, scorer, width in ranges})
     verdict = str(found[0]["gate"]) if found else "unusable"
     if params["a_run"] == params["b_run"]:
         say(f"note: both sides are {params['a_run']}: nothing changed since")

@@ -1,7 +1,7 @@
 """What a gate is asked: how much each scorer may lose, and what counts as evidence.
 
-Invariant: every limit is a finite number >= 0, absolute or a share of the base's mean; the verdict
-itself is the macro `gate`, and nothing is decided here.
+Invariant: every limit is a finite number >= 0 that a drop can exceed, absolute or a share of the base's
+mean; the verdict itself is the macro `gate`, and nothing is decided here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ GATE = (
     " allow_scorer := $allow_scorer, a_model := $a_model, b_model := $b_model, a_prompt := $a_prompt,"
     " b_prompt := $b_prompt)"
 )
+MOST_PERCENT = 100
+"""Share of the base's mean that can be lost at most."""
+RANGES = "commands/score_ranges"
+"""The query of `Limits.check_ranges`."""
 _LIMIT = re.compile(r"(?:(?P<key>[^=]+)=)?(?P<number>[0-9.eE+-]+)(?P<percent>%)?\Z")
 
 
@@ -78,6 +82,30 @@ class Limits:
         if faults:
             raise SelectionError(*faults)
 
+    def check_ranges(self, ranges: Mapping[tuple[str, str], float | None]) -> None:
+        """Refuse an absolute limit that no drop can exceed; SelectionError.
+
+        `ranges` are the widths of the scorers' scales by (task, scorer); None is a scale without bounds.
+        """
+        faults = []
+        for key, limit in (None, self.default), *self.own.items():
+            named = None if key is None else key.partition(":")[0]
+            about = [
+                width
+                for (task, scorer), width in ranges.items()
+                if named is None or named in (scorer, f"{task}/{scorer}")
+            ]
+            if limit is None or limit.is_relative or not about or None in about:
+                continue
+            widest = max(width for width in about if width is not None)
+            if limit.at_most > widest:
+                text = f"{limit.at_most:g}" if key is None else f"{key}={limit.at_most:g}"
+                fix = f"write {text}% for a share of the base's mean, or a drop below {widest:g}"
+                reason = f"`{text}`: no mean can drop by more than {widest:g} here"
+                faults.append(Fault(reason, "--max-drop", fix=fix))
+        if faults:
+            raise SelectionError(*faults)
+
 
 def parse_limits(texts: Sequence[str]) -> tuple[Limit | None, dict[str, Limit]]:
     """Read `0.02`, `5%`, `strict=0.02`, `task/strict:metric=5%` as (default, own); SelectionError.
@@ -93,6 +121,10 @@ def parse_limits(texts: Sequence[str]) -> tuple[Limit | None, dict[str, Limit]]:
         if match is None or number is None:
             fix = "write 0.02, 5% (of the base's mean), SCORER=0.02 or TASK/SCORER=5%"
             faults.append(Fault(f"`{text}` is no limit", "--max-drop", fix=fix))
+            continue
+        if match["percent"] and number > MOST_PERCENT:
+            fix = "write 5% for a twentieth of the base's mean"
+            faults.append(Fault(f"`{text}`: no mean can lose more than 100 %", "--max-drop", fix=fix))
             continue
         limit = Limit(number / 100 if match["percent"] else number, bool(match["percent"]))
         if match["key"] is None:

@@ -1,5 +1,5 @@
 -- Every entrant of every board with its grades, by the run that shows it, and whether it is ranked or why not.
--- One row per (task, model, prompt, scorer, metric); board_no numbers the boards (task, scorer, metric), row_no all rows.
+-- One row per (task, model, prompt, scorer, metric); board_no and row_no number boards and rows as they are shown.
 -- reason is NULL for a ranked entrant; NULL mean means that nothing counts; n_ranked counts the ranked rows of the board.
 -- Source: the newest run that covers 95 % of the reference, else the newest; graded by the reference's definition if it can be.
 create or replace view board_rows as
@@ -218,7 +218,10 @@ select
     row_number() over (
         order by
             chosen.task asc,
+            chosen.is_primary desc,
+            chosen.position asc,
             chosen.scorer asc,
+            chosen.metric <> 'score' asc,
             chosen.metric asc,
             chosen.reason is null desc,
             chosen.worth desc nulls last,
@@ -228,7 +231,10 @@ select
     dense_rank() over (
         order by
             chosen.task asc,
+            chosen.is_primary desc,
+            chosen.position asc,
             chosen.scorer asc,
+            chosen.metric <> 'score' asc,
             chosen.metric asc
     ) as board_no,
     count(*) filter (where chosen.reason is null) over (

@@ -181,3 +181,20 @@ def test_junit_says_error_for_what_cannot_be_judged_and_skipped_for_what_is_unde
     assert tags("sums@main", "latest~1") == ["skipped"]
     assert tags("sums@main", "latest~1", "--strict") == ["failure"]
     assert tags("sums@main", "latest") == ["error"]
+
+
+def test_a_limit_that_no_drop_can_exceed_is_refused(shop: Workshop) -> None:
+    shop.run("--tag", "main")
+    shop.answers(wrong=16)
+    shop.run()
+    for limit, says in (
+        ("2", "`2`: no mean can drop by more than 1 here"),
+        ("exact=5", "`exact=5`: no mean can drop by more than 1 here"),
+        ("sums/exact=1.5", "`sums/exact=1.5`: no mean can drop by more than 1 here"),
+        ("200%", "`200%`: no mean can lose more than 100 %"),
+    ):
+        done = shop.gate("sums@main", "latest", "--max-drop", limit)
+        assert (done.code, says in done.err) == (2, True), done.err
+        assert "fix: write " in done.err
+    for limit in ("1", "100%", "exact=0.5"):
+        assert shop.gate("sums@main", "latest", "--max-drop", limit).code == 0
