@@ -13,12 +13,14 @@ import sys
 def main() -> None:
     """Run the command line; the entry point of `gradetrail`."""
     from gradetrail.cli.lean import Leaving, collect_rarely, leave_pandas_out
+    from gradetrail.cli.locked import meanwhile
 
     collect_rarely()
     leave_pandas_out()
     leaving = Leaving(sys._getframe(1))
     try:
-        _run()
+        with meanwhile(sys.argv[1:]):
+            _run()
     except SystemExit as ending:
         leaving.note(ending)
         raise

@@ -15,7 +15,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from gradetrail import sql
-from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.locked import LockedWarehouse
 
 KEYWORDS = (
     "all and any_value as asc avg between by case count cross cast date desc describe distinct else "
@@ -55,15 +55,13 @@ class Names:
     table_macros: list[str] = field(default_factory=list)
 
 
-def names_in(opened: Warehouse) -> Names:
+def names_in(opened: LockedWarehouse) -> Names:
     """Look up every name of a warehouse's catalog, the user's included."""
-    con = opened.connection()
     views = list(opened.views())
     known = {stem for layer in ("macros", "views") for stem in sql.names(layer)}
-    own = {path.stem for path in (opened.home / "sql").glob("*.sql")}
-    wanted = {"relations": views, "macros": sorted(known | own)}
+    wanted = {"relations": views, "macros": sorted(known | set(views))}
     found = Names({view: [] for view in views})
-    for kind, name, column in sql.run_file(con, "commands/completions", wanted).fetchall():
+    for kind, name, column in opened.file_rows("commands/completions", wanted)[1]:
         if kind == "column":
             found.columns[name].append(column)
         elif kind in ("macro", "table_macro"):

@@ -88,6 +88,20 @@ FailOnOption = Annotated[
     list[str] | None,
     typer.Option("--fail-on", help='End with 1 if this holds of a row of run_scores: "mean < 0.5".'),
 ]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", min=0.1, envvar="GRADETRAIL_TIMEOUT", help="Seconds a query may take. [default: 600]"
+    ),
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        envvar="GRADETRAIL_MEMORY",
+        help="Memory a query may use: 512MB, 8GB. [default: half of the machine's]",
+    ),
+]
 UnsafeCodeOption = Annotated[
     bool,
     typer.Option("--unsafe-code", help="Run model-written code without a sandbox where none can be made."),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gradetrail.warehouse import Warehouse
+    from gradetrail.warehouse.locked import LockedWarehouse
 
 MAX_CELL = 60
 
@@ -57,10 +58,15 @@ def write_parquet(table: pa.Table, output: Path | None) -> None:
     """Print a table as one Parquet file, or write it to a file; never to a terminal."""
     from gradetrail.store.export import parquet_bytes
 
+    check_parquet(output)
+    write(parquet_bytes(table), output)
+
+
+def check_parquet(output: Path | None) -> None:
+    """Refuse to print Parquet to a terminal; SelectionError."""
     if output is None and sys.stdout.isatty():
         fix = "redirect stdout or give --output FILE"
         raise SelectionError(Fault("Parquet is no text", "--format", fix=fix))
-    write(parquet_bytes(table), output)
 
 
 def check_output(output: Path | None) -> None:
@@ -70,15 +76,16 @@ def check_output(output: Path | None) -> None:
         raise SelectionError(Fault(f"cannot write {output}: {reason}", "--output"))
 
 
-def tell_damage(warehouse: Warehouse) -> None:
+def tell_damage(warehouse: Warehouse | LockedWarehouse) -> None:
     """Name on stderr what had to be left out of a result."""
     for fault in warehouse.damaged:
         say(f"warning: left out, so the result is partial: {fault}")
 
 
-def write(data: str | bytes, output: Path | None) -> None:
+def write(data: str | bytes, output: Path | None) -> bool:
     """Print text or bytes to stdout, or write them to a file; SelectionError if that cannot be.
 
+    False says that nobody reads stdout any more.
     Files and pipes get text as it is; a terminal gets it with control characters escaped.
     """
     if output is None:
@@ -91,11 +98,13 @@ def write(data: str | bytes, output: Path | None) -> None:
         except BrokenPipeError:
             # a reader such as `head` has seen enough, which is no error; nor is what Python flushes at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return
+            return False
+        return True
     try:
         output.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
     except OSError as error:
         raise SelectionError(Fault(f"cannot write {output}: {error.strerror}", "--output")) from None
+    return True
 
 
 def _json(names: Sequence[str], rows: Sequence[Row]) -> str:
@@ -109,9 +118,18 @@ def _jsonl(names: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _csv(names: Sequence[str], rows: Sequence[Row]) -> str:
+    return csv_head(names) + csv_body(rows)
+
+
+def csv_head(names: Sequence[str]) -> str:
+    """Give the line of CSV that names the columns."""
+    return csv_body([names])
+
+
+def csv_body(rows: Sequence[Row]) -> str:
+    """Give rows as lines of CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
     for row in rows:
         writer.writerow("" if v is None else _cell(v) for v in row)
     return out.getvalue()

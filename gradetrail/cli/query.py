@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gradetrail.cli.options import FormatOption, OutputOption, WarehouseOption
+from gradetrail.cli.options import FormatOption, MemoryOption, OutputOption, TimeoutOption, WarehouseOption
 from gradetrail.cli.output import Format, check_output, say, show_rows, tell_damage, write, write_parquet
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gradetrail.warehouse import Warehouse
+    from gradetrail.warehouse.locked import LockedWarehouse
 
 ViewArgument = Annotated[
     str | None,
@@ -59,10 +60,14 @@ def show(
     form: FormatOption = Format.table,
     output: OutputOption = None,
     plot: PlotOption = None,
+    timeout: TimeoutOption = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
     from gradetrail import sql as sql_files
     from gradetrail.cli.board import print_blocks, screen_columns
+    from gradetrail.cli.locked import limits_from, open_locked
+    from gradetrail.warehouse.user_objects import is_ours
 
     root = warehouse_folder(warehouse)
     if help_views:
@@ -79,23 +84,29 @@ def show(
         return
     if task is not None:
         _check_task(root, task)
-    is_board = view == "leaderboard" and form in (Format.table, Format.markdown)
-    with open_runs(root, run, as_of=moment) as opened:
+    if view == "leaderboard" and form in (Format.table, Format.markdown):
+        with open_runs(root, run, as_of=moment) as boards:
+            run_id = None if run is None else boards.run_id(run)
+            tasks = None if task is None else [task]
+            print_blocks(boards, tasks, form, output, run_id=run_id, limit=limit)
+            tell_damage(boards)
+        return
+    if is_ours(view):
+        reader: Warehouse | LockedWarehouse = open_runs(root, run, as_of=moment)
+    else:
+        reader = open_locked(root, run, limits=limits_from(timeout, memory), as_of=moment)
+    with reader as opened:
         opened.check_view(view)
         conditions: dict[str, Any] = {}
         if run is not None:
             conditions["run_id"] = opened.run_id(run)
         if task is not None:
             conditions["task"] = task
-        if is_board:
-            tasks = None if task is None else [task]
-            print_blocks(opened, tasks, form, output, run_id=conditions.get("run_id"), limit=limit)
-            tell_damage(opened)
-            return
         _check_columns(opened, view, conditions)
         query = sql_files.select_from(view, conditions, limit)
         if form in (Format.table, Format.markdown):
             show_rows(*screen_columns(view, *opened.rows(query, conditions)), form, output)
+            tell_damage(opened)
         else:
             _print(opened, query, conditions, form, output)
 
@@ -188,19 +199,28 @@ def sql(
         typer.Option("--allow-files", help="File or folder of yours that queries may read; may be repeated."),
     ] = None,
     warehouse: WarehouseOption = None,
+    as_of: AsOfOption = None,
     form: FormatOption = Format.table,
     output: OutputOption = None,
+    timeout: TimeoutOption = None,
+    memory: MemoryOption = None,
 ) -> None:
-    """Ask anything of all history in SQL; `show --help-views` says what there is."""
+    """Ask anything of all history in SQL; `show --help-views` says what there is.
+
+    A query only reads, runs in a process of its own, and ends where it meets a limit (exit code 3).
+    """
+    from gradetrail.cli.locked import limits_from, open_locked
     from gradetrail.errors import Fault, SelectionError
 
     params: dict[str, Any] = _named_values(param, "--param")
     runs = _named_values(run, "--run")
+    limits, moment = limits_from(timeout, memory), parse_moment(as_of)
 
-    def reopen() -> Warehouse:
-        return open_runs(warehouse_folder(warehouse), *runs.values(), own_files=allow_files or ())
+    def reopen() -> LockedWarehouse:
+        root, own_files = warehouse_folder(warehouse), allow_files or ()
+        return open_locked(root, *runs.values(), limits=limits, as_of=moment, own_files=own_files)
 
-    def params_in(opened: Warehouse) -> dict[str, Any]:
+    def params_in(opened: LockedWarehouse) -> dict[str, Any]:
         return params | {name: opened.run_id(value) for name, value in runs.items()}
 
     if query is None and sys.stdin.isatty() and sys.stdout.isatty():
@@ -247,7 +267,7 @@ def _check_task(root: Path, task: str) -> None:
         raise SelectionError(Fault(f"no run of task `{task}`", "--task", fix=fix))
 
 
-def _check_columns(opened: Warehouse, view: str, wanted: Iterable[str]) -> None:
+def _check_columns(opened: Warehouse | LockedWarehouse, view: str, wanted: Iterable[str]) -> None:
     from gradetrail import sql as sql_files
     from gradetrail.errors import Fault, SelectionError
 
@@ -279,19 +299,28 @@ def parse_moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def open_runs(
-    root: Path, *runs: str | None, as_of: datetime | None = None, own_files: Iterable[Path] = ()
-) -> Warehouse:
-    """Open a warehouse, with the bundles that are among the names of runs, and files of the user's."""
-    from gradetrail.store.bundle import is_bundle
+def open_runs(root: Path, *runs: str | None, as_of: datetime | None = None) -> Warehouse:
+    """Open a warehouse, with the bundles that are among the names of runs."""
+    from gradetrail.cli.locked import bundles_among
     from gradetrail.warehouse import Warehouse
 
-    bundles = [run for run in runs if run is not None and is_bundle(run)]
-    return Warehouse(root, bundles=bundles, as_of=as_of, own_files=list(own_files))
+    return Warehouse(root, bundles=bundles_among(runs), as_of=as_of)
 
 
-def _print(opened: Warehouse, query: str, params: dict[str, Any], form: Format, output: Path | None) -> None:
-    if form is Format.parquet:
+def _print(
+    opened: Warehouse | LockedWarehouse,
+    query: str,
+    params: dict[str, Any],
+    form: Format,
+    output: Path | None,
+) -> None:
+    from gradetrail.warehouse.locked import LockedWarehouse
+
+    if isinstance(opened, LockedWarehouse):
+        from gradetrail.cli.streaming import print_query
+
+        print_query(opened, query, params, form, output)
+    elif form is Format.parquet:
         write_parquet(opened.arrow(query, params), output)
     else:
         show_rows(*opened.rows(query, params), form, output)

@@ -1,13 +1,14 @@
 r"""`gradetrail sql` on a terminal: a prompt that asks one warehouse until it is left.
 
 Invariant: no error ends it, and Ctrl-C stops a query, not the shell; only `\q`, `exit` and Ctrl-D leave.
+What is typed runs in a process of its own; where that had to be ended, the next query starts another.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -20,13 +21,14 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from gradetrail.cli.completion import SqlCompleter, is_whole, names_in
-from gradetrail.cli.output import FORMATS, Format, say, show_rows, tell_damage, write_parquet
+from gradetrail.cli.output import FORMATS, Format, say, tell_damage
 from gradetrail.cli.pager import page
+from gradetrail.cli.streaming import print_query
 from gradetrail.cli.views import view_rows
 from gradetrail.errors import Fault, GradetrailError, SelectionError, did_you_mean
 
 if TYPE_CHECKING:
-    from gradetrail.warehouse import Warehouse
+    from gradetrail.warehouse.locked import LockedWarehouse
 
 MOST_ROWS = 10_000
 """Rows that are shown; a file gets all of them."""
@@ -47,9 +49,9 @@ GREETING = (
 class Setup:
     """What the shell was started with."""
 
-    reopen: Callable[[], Warehouse]
+    reopen: Callable[[], LockedWarehouse]
     """Open the warehouse as it is now."""
-    params: Callable[[Warehouse], Mapping[str, Any]]
+    params: Callable[[LockedWarehouse], Mapping[str, Any]]
     """Values for `$name`, which may depend on what is there now."""
     form: Format
     output: Path | None
@@ -133,41 +135,23 @@ class Shell:
         if text.startswith("\\"):
             self._obey(*re.match(r"(\S+)\s*(.*)", text.rstrip("; "), re.DOTALL).groups())  # type: ignore[union-attr]
             return
-        for query in self._queries(text):
+        for query in self._opened.statements(text):
             self._ask(query)
-
-    def _queries(self, text: str) -> Iterator[str]:
-        """Yield what stands between semicolons, as DuckDB parses it."""
-        import duckdb
-
-        try:
-            statements = duckdb.extract_statements(text)
-        except duckdb.Error:
-            # asked as it is, so that the fault is told as everywhere
-            yield text
-            return
-        yield from (statement.query for statement in statements)
 
     def _ask(self, query: str) -> None:
         opened, output = self._opened, self._setup.output
         begun = monotonic()
-        if self._form is Format.parquet:
-            write_parquet(opened.arrow(query, self._params), output)
+        if output is not None or self._form is Format.parquet:
+            n_rows = print_query(opened, query, self._params, self._form, output)
+            say(f"{_count(n_rows)} in {monotonic() - begun:.2f} s")
         else:
-            most = None if output is not None else MOST_ROWS
             # one more than is shown, to know whether there are more
-            names, rows = opened.rows(query, self._params, most=None if most is None else most + 1)
+            names, rows = opened.rows(query, self._params, most=MOST_ROWS + 1)
             asked_s = monotonic() - begun
-            self._print(names, rows[:most])
-            is_cut = most is not None and len(rows) > most
-            say(f"{f'the first {most:,} rows' if is_cut else _count(len(rows))} in {asked_s:.2f} s")
+            page(FORMATS[self._form](names, rows[:MOST_ROWS]))
+            is_cut = len(rows) > MOST_ROWS
+            say(f"{f'the first {MOST_ROWS:,} rows' if is_cut else _count(len(rows))} in {asked_s:.2f} s")
         tell_damage(opened)
-
-    def _print(self, names: list[str], rows: list[Any]) -> None:
-        if self._setup.output is not None:
-            show_rows(names, rows, self._form, self._setup.output)
-        else:
-            page(FORMATS[self._form](names, rows))
 
     def _obey(self, command: str, rest: str) -> None:
         if command == "\\views":

@@ -53,7 +53,7 @@ def _head(name: str, count: int = 2) -> list[str]:
 def _columns(root: Path, name: str) -> list[list[Any]]:
     from gradetrail.errors import Fault, SelectionError, did_you_mean
     from gradetrail.store.places import is_warehouse
-    from gradetrail.warehouse import Warehouse
+    from gradetrail.warehouse.locked import LockedWarehouse
 
     known = {stem: f"{layer}/{stem}" for layer in LAYERS for stem in sql.names(layer)}
     if name in known:
@@ -67,12 +67,9 @@ def _columns(root: Path, name: str) -> list[list[Any]]:
         nulls = ", ".join("null" for _ in _arguments(con)[name])
         return [[row[0], row[1], None] for row in con.execute(f"describe from {name}({nulls})").fetchall()]
     if is_warehouse(root):
-        with Warehouse(root) as opened:
+        with LockedWarehouse(root) as opened:
             opened.check_view(name)
-            con = opened.connection()
-            return [
-                list(row) for row in sql.run_file(con, "commands/view_columns", {"name": name}).fetchall()
-            ]
+            return [list(row) for row in opened.file_rows("commands/view_columns", {"name": name})[1]]
     raise SelectionError(Fault(f"no view `{name}`", "--help-views", fix=did_you_mean(name, known)))
 
 

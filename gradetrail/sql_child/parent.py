@@ -11,7 +11,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from gradetrail.errors import QueryError
+from gradetrail.errors import LimitError, QueryError
 from gradetrail.sql_child.limits import Limits
 from gradetrail.sql_child.process import START_S, ChildLostError, ChildProcess
 
@@ -72,6 +72,8 @@ class SqlChild:
     ) -> bytes:
         self._process.send(header, body, wall_s=self._process.limits.wall_s if wall_s is None else wall_s)
         reply, rows = self._process.receive()
+        if "limit" in reply:
+            raise LimitError(self._process.met(str(reply["limit"])))
         if "error" in reply:
             raise QueryError(str(reply["error"]))
         return rows

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from gradetrail.errors import Fault, InterruptError, LimitError
 from gradetrail.sql_child.limits import MB, Limits
+from gradetrail.sql_child.serving import SCRATCH
 from gradetrail.sql_child.wire import WireError, framed, read_frame, write_all
 
 START_S = 30.0
@@ -32,6 +33,55 @@ KEPT_VARIABLES = (
     "VIRTUAL_ENV",
 )  # fmt: skip
 """What of the environment the child sees: enough to start, and no secret."""
+
+
+_EARLY: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
+"""By module: processes that were started before anybody had a question."""
+
+
+@contextlib.contextmanager
+def started_early(module: str) -> Iterator[None]:
+    """Start a program that will be needed, so that it loads meanwhile; one that nobody takes is ended."""
+    _EARLY[module] = _started(module, None)
+    try:
+        yield
+    finally:
+        if module in _EARLY:
+            _end(*_EARLY.pop(module))
+
+
+def _started(module: str, environment: Mapping[str, str] | None) -> tuple[subprocess.Popen[bytes], str]:
+    """Give the process, and its temporary folder."""
+    scratch = tempfile.mkdtemp(prefix="gradetrail-")
+    if environment is None:
+        environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    process = subprocess.Popen(  # noqa: S603 - a module of ours
+        [sys.executable, "-P", "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={
+            **environment,
+            "TZ": "UTC",
+            "TMPDIR": scratch,
+            SCRATCH: scratch,
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
+            # an arena reserves 64 MB of address space; eight a processor are more than some limits
+            "MALLOC_ARENA_MAX": str(os.cpu_count() or 1),
+        },
+        start_new_session=True,
+    )
+    return process, scratch
+
+
+def _end(process: subprocess.Popen[bytes], scratch: str) -> None:
+    process.kill()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    process.wait()
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 class ChildLostError(LimitError):
@@ -55,22 +105,8 @@ class ChildProcess:
         self.limits = limits
         self.fixes = fixes or {}
         self._left_s = START_S
-        self._scratch = tempfile.mkdtemp(prefix="gradetrail-")
-        if environment is None:
-            environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-        self._process = subprocess.Popen(  # noqa: S603 - a module of ours
-            [sys.executable, "-P", "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={
-                **environment,
-                "TZ": "UTC",
-                "TMPDIR": self._scratch,
-                "ARROW_DEFAULT_MEMORY_POOL": "system",
-            },
-            start_new_session=True,
-        )
+        early = _EARLY.pop(module, None) if environment is None else None
+        self._process, self._scratch = early or _started(module, environment)
 
     def __enter__(self) -> Self:
         return self
@@ -92,13 +128,7 @@ class ChildProcess:
 
     def close(self) -> None:
         """End the process, whatever it does."""
-        self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self._process.wait()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        _end(self._process, self._scratch)
 
     def send(self, header: dict[str, Any], body: bytes | memoryview = b"", *, wall_s: float) -> None:
         """Ask; what is received from now on must come within so many seconds of waiting for it."""
@@ -109,12 +139,12 @@ class ChildProcess:
             write_all(self._process.stdin.fileno(), framed(header, body))
 
     def receive(self) -> tuple[dict[str, Any], bytes]:
-        """Wait for the next frame; LimitError where a limit was met, InterruptError at Ctrl-C."""
+        """Wait for the next frame; ChildLostError if the process did not live to send it.
+
+        One that says a `limit` that was met is the last of its answer; `met` gives it in words.
+        """
         with self._guarded():
-            header, body = read_frame(self._take, self.limits.result_mb * MB + 16 * MB)
-        if header.get("kind") in ("memory", "result"):
-            raise LimitError(self._fault(str(header["kind"])))
-        return header, body
+            return read_frame(self._take, self.limits.result_mb * MB + 16 * MB)
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -142,7 +172,8 @@ class ChildProcess:
             data += piece
         return bytes(data)
 
-    def _fault(self, kind: str) -> Fault:
+    def met(self, kind: str) -> Fault:
+        """Say which limit was met, and what to do about it."""
         limits = self.limits
         said = {
             "wall": f"it took more than {limits.wall_s:g} s",
@@ -150,7 +181,7 @@ class ChildProcess:
             "memory": f"it needs more than {limits.memory_mb:,} MB of memory",
             "result": f"its result is larger than {limits.result_mb:,} MB",
         }
-        return Fault(said[kind], fix=self.fixes.get(kind, ""))
+        return Fault(said.get(kind, kind), fix=self.fixes.get(kind, ""))
 
     def _lost(self) -> ChildLostError:
         """Say why the process is gone, and make sure that it is."""
@@ -160,9 +191,9 @@ class ChildProcess:
         code = self._process.returncode
         self.close()
         if is_late and code is None:
-            return ChildLostError(self._fault("wall"))
+            return ChildLostError(self.met("wall"))
         if code == -signal.SIGXCPU:
-            return ChildLostError(self._fault("cpu"))
+            return ChildLostError(self.met("cpu"))
         if code is not None and code < 0:
             name = signal.Signals(-code).name
             memory = f"it may have needed more than {self.limits.memory_mb:,} MB of memory"

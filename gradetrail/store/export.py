@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+GROUP_ROWS, GROUP_BYTES = 100_000, 64 << 20
+"""A row group has so many rows, or fewer where they are large."""
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -18,6 +21,35 @@ def parquet_bytes(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
+
+
+class ParquetStream:
+    """A Parquet file that is written to `sink`, which takes bytes, group by group as batches come."""
+
+    def __init__(self, sink: Any, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self._writer = pq.ParquetWriter(sink, schema, compression="zstd")
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch."""
+        self._waiting.append(batch)
+        rows = sum(waiting.num_rows for waiting in self._waiting)
+        if rows >= GROUP_ROWS or sum(waiting.nbytes for waiting in self._waiting) >= GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, and the footer."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting))
+            self._waiting.clear()
 
 
 def write_parquet(batches: pa.RecordBatchReader, target: Path) -> None:

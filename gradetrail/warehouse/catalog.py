@@ -8,7 +8,6 @@ names them, since making all of them takes longer than most queries.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ import orjson
 from gradetrail import sql
 from gradetrail.store.manifests import text_of
 from gradetrail.store.schema import TABLES, duckdb_schema
-from gradetrail.warehouse.user_objects import UserObject, create_all
+from gradetrail.warehouse.user_objects import UserObject, create_all, named_in
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,7 +65,7 @@ class Catalog:
         self._with_comments = with_comments
         self._users = {own.name: own for own in users}
         self.user_faults: dict[str, Fault] = {}
-        """The user's files that were refused, by name; known once one of them was asked for."""
+        """Those of the user's files that were refused, by name, among the ones that were asked for."""
         self._made: set[str] = set()
         self._prices = prices
         self._lock = threading.Lock()
@@ -98,20 +97,24 @@ class Catalog:
 
     def provide(self, text: str) -> None:
         """Make every object that a query names, with all that these read."""
-        wanted = set(sql.mentioned(text))
-        if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in self._users):
-            self.provide_all()
-        elif not wanted <= self._made:
-            with self._lock:
+        with self._lock:
+            users = named_in(text, self._users.values())
+            wanted = set(sql.mentioned(" ".join([text, *(own.text for own in users)])))
+            if not wanted <= self._made:
                 self._make(wanted)
+            self._create(users)
 
     def provide_all(self) -> None:
         """Make every object, the user's included."""
         with self._lock:
             self._make(sql.everything())
-            if self._users:
-                self.user_faults = create_all(self._con, self._users.values())
-                self._users = {}
+            self._create([*self._users.values()])
+
+    def _create(self, users: Sequence[UserObject]) -> None:
+        """Create objects of the user's, once."""
+        self.user_faults |= create_all(self._con, users)
+        for own in users:
+            del self._users[own.name]
 
     def _make(self, names: Iterable[str]) -> None:
         """Create what is missing, in one transaction: to bind a Parquet view is slow, an empty one fast."""

@@ -33,6 +33,8 @@ TIMEOUT_S = 600.0
 SPILLED_PER_MEMORY = 4
 """Disk that a query may use when memory runs out, by memory; at most half of what is free."""
 ROW_MB = 256
+HELD = 16
+"""A result that is held whole may have this part of the memory on its way here: rows in Python are large."""
 
 Begin = Callable[[list[str]], None]
 """Takes the names of columns before any rows; a second call says that the rows start anew."""
@@ -97,6 +99,11 @@ class LockedWarehouse:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int:
+        """Number of the process that answers."""
+        return self._started().pid
+
     def close(self) -> None:
         """End the process, whatever it does."""
         child, self._child = self._child, None
@@ -158,12 +165,21 @@ class LockedWarehouse:
     def _collected(self, question: dict[str, Any]) -> tuple[list[str], list[Row]]:
         names: list[str] = []
         rows: list[Row] = []
+        size, most = 0, self._limits.memory_mb * MB // HELD
 
         def begin(found: list[str], _: bytes) -> None:
             names[:] = found
             rows.clear()
 
-        self._asked(question, begin, lambda body: rows.extend(decode(body)))
+        def take(body: bytes) -> None:
+            nonlocal size
+            size += len(body)
+            if size > most:
+                fix = "print it as csv, jsonl or parquet, or ask for less of it: limit 1000"
+                raise LimitError(Fault(f"its rows are more than {most // MB:,} MB at once", "query", fix=fix))
+            rows.extend(decode(body))
+
+        self._asked(question, begin, take)
         return names, rows
 
     def _look(self, question: dict[str, Any]) -> Any:
@@ -190,17 +206,16 @@ class LockedWarehouse:
                     value(reply["value"])
                 else:
                     break
-        self._ended(reply)
+        self._ended(child, reply)
 
     @contextmanager
     def _in_step(self) -> Iterator[ChildProcess]:
         """Give the process; end it where its answer was not heard to the end."""
         try:
             yield self._started()
-        except LimitError as error:
-            if isinstance(error, ChildLostError):
-                self.close()
-            raise type(error)(*(replace(fault, where="query") for fault in error.faults)) from error
+        except ChildLostError as error:
+            self.close()
+            raise ChildLostError(*(replace(fault, where="query") for fault in error.faults)) from error
         except BaseException:
             self.close()
             raise
@@ -212,11 +227,13 @@ class LockedWarehouse:
             environment = os.environ if ":/" in str(self.root) else None
             self._child = ChildProcess(MODULE, self._limits, _fixes(self._limits), environment)
             self._child.send(self._opening, wall_s=START_S)
-            self._ended(self._child.receive()[0])
+            self._ended(self._child, self._child.receive()[0])
         return self._child
 
-    def _ended(self, reply: dict[str, Any]) -> None:
+    def _ended(self, child: ChildProcess, reply: dict[str, Any]) -> None:
         """Take what a last reply says: what was left out, or why there is no answer."""
+        if "limit" in reply:
+            raise LimitError(replace(child.met(str(reply["limit"])), where="query"))
         if "error" not in reply:
             self.damaged = tuple(_fault(parts) for parts in reply["damaged"])
             return

@@ -7,6 +7,7 @@ this is set aside with its fault, and everything else works.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +36,17 @@ class UserObject:
         return self.path.stem
 
     @property
+    def text(self) -> str:
+        """What the file says; empty where it cannot be read."""
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    @property
     def summary(self) -> str:
         """First comment line of the file; empty if it has none."""
-        first = self.path.read_text(encoding="utf-8").strip().partition("\n")[0]
+        first = self.text.strip().partition("\n")[0]
         return first.removeprefix("--").strip() if first.startswith("--") else ""
 
     def create(self, con: duckdb.DuckDBPyConnection) -> Fault | None:
@@ -78,6 +87,19 @@ def is_ours(name: str) -> bool:
 def user_objects(root: Path) -> list[UserObject]:
     """List the user's files, sorted by name."""
     return [UserObject(path) for path in sorted((root / "sql").glob("*.sql"))]
+
+
+def named_in(text: str, users: Iterable[UserObject]) -> list[UserObject]:
+    """List those that a query names, with those that they name: the others cost it nothing."""
+    left, found, waiting = list(users), [], [text]
+    while waiting:
+        words = waiting.pop()
+        for own in list(left):
+            if re.search(rf"(?<!\w){re.escape(own.name)}(?!\w)", words, re.IGNORECASE):
+                left.remove(own)
+                found.append(own)
+                waiting.append(own.text)
+    return found
 
 
 def create_all(con: duckdb.DuckDBPyConnection, objects: Iterable[UserObject]) -> dict[str, Fault]:

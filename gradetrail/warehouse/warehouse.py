@@ -326,8 +326,11 @@ class Warehouse:
         """Refuse a name that is no view (SelectionError) or a file that was refused (QueryError)."""
         if is_ours(name):
             return
-        if any(user.name == name for user in user_objects(self.home)) and name in self.user_faults:
-            raise QueryError(self.user_faults[name])
+        if any(user.name == name for user in user_objects(self.home)):
+            self._provided(name)
+            if name in self._opened().user_faults:
+                raise QueryError(self._opened().user_faults[name])
+            return
         views = self.views()
         if name not in views:
             if name in sql.names("views"):

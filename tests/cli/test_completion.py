@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 
 from gradetrail.cli.completion import SqlCompleter, is_whole, names_in
 from gradetrail.store import Store
-from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.locked import LockedWarehouse
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlCompleter
     (root / "sql").mkdir()
     (root / "sql" / "mine.sql").write_text("-- Mine.\ncreate view mine as select 1 as my_column")
     (root / "sql" / "twice.sql").write_text("create macro twice(x) as 2 * x")
-    with Warehouse(root) as opened:
+    with LockedWarehouse(root) as opened:
         names = names_in(opened)
         yield SqlCompleter(lambda: names, ["\\d", "\\views"], ["csv", "table"], ["run"])
 
