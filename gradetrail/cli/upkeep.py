@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradetrail.cli.options import WarehouseOption
 from gradetrail.cli.output import say
+
+if TYPE_CHECKING:
+    from gradetrail.store import Store
 
 
 def compact(
@@ -30,7 +33,9 @@ def compact(
 
     root = warehouse_folder(warehouse)
     Store(root, create=False)
-    done = Store(root).compact(grace)
+    store = Store(root)
+    _bring_in(store)
+    done = store.compact(grace)
     if done is None:
         raise RunLockedError(
             Fault("another process packs this warehouse now", place_name(root), fix="wait for it")
@@ -38,6 +43,23 @@ def compact(
     packed, reclaimed = done.packed, done.reclaimed
     say(f"packed {packed.n_files:,} files into {packed.n_packs:,}, {packed.n_rows:,} rows")
     say(f"deleted {reclaimed.n_files:,} files, {reclaimed.n_bytes:,} bytes")
+
+
+def _bring_in(store: Store) -> None:
+    """Publish what killed writers left on this machine, where the warehouse is in an object store."""
+    from gradetrail.errors import RunLockedError
+    from gradetrail.store.salvage import stranded_runs
+
+    known = {manifest["run_id"] for manifest in store.manifests()}
+    for run_id, paths in stranded_runs(store.storage).items():
+        if run_id not in known:
+            say(f"{run_id} is no run any more; what was answered to it is left in {paths[0]}")
+            continue
+        try:
+            store.writer(run_id).close()
+            say(f"{run_id}: brought in what a writer that was killed left on this machine")
+        except RunLockedError as error:
+            say(f"{run_id}: not brought in: {error}")
 
 
 def check(

@@ -126,5 +126,5 @@ class Storage(Protocol):
     def is_claimed(self, name: str) -> bool:
         """Say whether a live process holds the claim; writes nothing."""
 
-    def stranded(self, run_id: str) -> Sequence[Path]:
-        """List what dead writers of a run on this machine appended, and every reader may not see yet."""
+    def stranded(self, run_id: str | None = None) -> Sequence[Path]:
+        """List what dead writers (of one run) on this machine appended, and no reader may see yet."""

@@ -278,11 +278,11 @@ class ObjectStorage:
             return None
         return SpooledPart(self._remote, name, local, self._leases.get(run_lock(part.run_id)))
 
-    def stranded(self, run_id: str) -> tuple[Path, ...]:
-        """List what dead writers of a run left in the spool."""
+    def stranded(self, run_id: str | None = None) -> tuple[Path, ...]:
+        """List what dead writers (of one run) left in the spool: `<run_id>.<part>.<token>.jsonl`."""
         found = []
         for file in self._spool.list("journal") if self._spool.root.exists() else ():
-            is_part = file.startswith(f"{run_id}.") and file.endswith(JOURNAL)
+            is_part = file.endswith(JOURNAL) and run_id in (None, file.rsplit(".", 3)[0])
             if is_part and not self._spool.is_claimed(f"journal/{file}"):
                 found.append(self._spool.path(f"journal/{file}"))
         return tuple(found)

@@ -8,6 +8,7 @@ their ids. A trial that has an answer by now keeps it. May be repeated: what is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.store.folding import match
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 IDS = {"responses": "response_id", "calls": "call_id"}
+
+
+def stranded_runs(storage: Storage) -> dict[str, list[Path]]:
+    """Give what is stranded by the run that it belongs to."""
+    found: dict[str, list[Path]] = {}
+    for path in storage.stranded():
+        found.setdefault(path.name.rsplit(".", 3)[0], []).append(path)
+    return found
 
 
 def take_up(storage: Storage, run_id: str, number: int) -> int:

@@ -63,7 +63,7 @@ class LocalStorage:
     def tidy(self, older_than_s: float) -> None:
         """Do nothing: there are no copies."""
 
-    def stranded(self, run_id: str) -> tuple[Path, ...]:  # noqa: ARG002 - a part is in `journal` or nowhere
+    def stranded(self, run_id: str | None = None) -> tuple[Path, ...]:  # noqa: ARG002 - a part is in `journal` or nowhere
         """Find nothing: every reader sees what a dead writer appended."""
         return ()
 

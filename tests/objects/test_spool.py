@@ -11,6 +11,7 @@ import pytest
 
 from gradetrail.errors import RunLockedError, StoreError
 from gradetrail.store import Store, leases
+from tests.cli.command import gradetrail
 from tests.objects.places import Machine
 from tests.store.rows import RUN, answered, planned, rows_of, statuses, texts
 from tests.store.test_processes import WRITE, lines_of, python
@@ -131,3 +132,19 @@ def test_a_writer_on_another_machine_is_refused_while_the_first_gives_signs(
         assert other.live().running == {RUN}
     other.writer(RUN).close()
     assert other.live().running == set()
+
+
+def test_compact_brings_in_what_a_killed_writer_left_and_leaves_what_belongs_to_no_run(
+    address: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADETRAIL_UPLOAD_S", "3600")
+    store = planned(address, 10 * N)
+    kill_a_writer(address)
+    where = ("--warehouse", str(address))
+    assert f"{RUN} is no run any more" in gradetrail("compact", *where).err
+    assert store.storage.stranded() != ()
+    store.write_manifest(RUN, {"run_id": RUN, "task": "t", "status": "incomplete"})
+    done = gradetrail("compact", *where)
+    assert (done.code, f"{RUN}: brought in" in done.err) == (0, True)
+    assert store.storage.stranded() == ()
+    assert {f"answer {number}" for number in range(N - 2)} <= set(texts(store.live()))
