@@ -132,7 +132,9 @@ def _strays(live: Live) -> Iterator[Fault]:
     """Find trials and grades of runs that have no manifest."""
     known = {manifest["run_id"] for manifest in live.manifests}
     for table in ("trials", "scores"):
-        runs = {stem.rsplit(".", 1 if table == "trials" else 2)[0] for stem in live.stems(table)}
+        runs: set[Any] = {stem.rsplit(".", 1 if table == "trials" else 2)[0] for stem in live.stems(table)}
+        if table in live.loose:
+            runs |= set(live.loose[table].column("run_id").unique().to_pylist())
         for run_id in sorted(runs - known):
             fix = f"restore runs/{run_id}.json from a copy, or delete what is left: gradetrail rm {run_id}"
             yield Fault(f"{table} of a run that has no manifest", f"run {run_id}", fix=fix)
