@@ -200,8 +200,16 @@ class SpooledPart:
     def sync(self) -> None:
         """Make what was appended outlast a power cut, and the machine if it is old enough."""
         self._local.sync()
-        if time.monotonic() - self._uploaded_at >= self._every_s:
-            self._upload()
+        waited_s = time.monotonic() - self._uploaded_at
+        if waited_s >= self._every_s:
+            try:
+                self._upload()
+            except RunLockedError:
+                raise
+            except StoreError:
+                # what is in the spool can wait for a store that is away for a moment
+                if waited_s > LAPSE_S:
+                    raise
 
     def complete(self) -> None:
         """Put all that was appended into the object store."""

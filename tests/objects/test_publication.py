@@ -60,6 +60,21 @@ def test_a_creation_whose_reply_was_lost_is_a_creation(machine: Machine, s3_serv
     assert texts(Store(address, create=False).live()) == ["answer 0", "answer 1", "answer 2"]
 
 
+def test_a_store_that_is_away_for_a_moment_does_not_end_a_run(machine: Machine, s3_server: str) -> None:
+    # the second upload and all its retries fail, and part of the third's
+    store, n_seen = planned(in_bucket(s3_server, "weary"), 3), []
+    with store.writer(RUN) as writer:
+        for number in range(3):
+            writer.append(**answered(number))
+            writer.flush()
+            writer.sync()
+            seen = texts(store.live())
+            assert seen == [f"answer {n}" for n in range(len(seen))]
+            n_seen.append(len(seen))
+    assert n_seen == [1, 1, 3]
+    assert texts(store.live()) == ["answer 0", "answer 1", "answer 2"]
+
+
 def test_of_processes_that_create_one_name_with_different_content_one_wins(address: Path) -> None:
     Store(address)
     assert sorted(outputs(SAME, address, *range(6))) == ["False"] * 5 + ["True"]

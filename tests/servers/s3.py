@@ -2,13 +2,14 @@
 
 It is moto's, which keeps objects in memory and refuses a conditional creation as Amazon S3 does. One
 request is served at a time: moto itself looks and writes in two steps. Buckets whose names begin with
-`denied-`, `careless-` and `forgetful-` behave so.
+`denied-`, `careless-`, `forgetful-` and `weary-` behave so.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -22,6 +23,7 @@ class Manners:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._forgotten: set[str] = set()
+        self._wearied: Counter[str] = Counter()
 
     def __call__(self, environ: dict[str, Any], reply: Reply) -> Iterable[bytes]:
         """Answer one request."""
@@ -35,6 +37,10 @@ class Manners:
             self._forgotten.add(path)
             list(self._server(environ, lambda *_: None))
             return _refusal(reply, "500 Internal Server Error", "InternalError")
+        if path.startswith("/weary-") and not is_creation and environ["REQUEST_METHOD"] == "PUT":
+            self._wearied[path] += 1
+            if 1 < self._wearied[path] < 10:
+                return _refusal(reply, "503 Service Unavailable", "SlowDown")
         return self._server(environ, reply)
 
 
