@@ -15,10 +15,16 @@ from typing import Any, Union, get_args, get_origin
 from typer.core import TyperCommand, TyperGroup
 
 _NOT_PLAIN = object()
+VALUE_LEFT_OUT = {"--plot": "-"}
+"""Options whose value may be left out, each with what that means."""
 
 
 class PlainCommand(TyperCommand):
     """A command whose parameters try the plain reading first."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words; `--plot` without a value is `--plot -`."""
+        return super().parse_args(ctx, _with_values(args))
 
     def get_params(self, ctx: Any) -> Any:
         """List the parameters, that for help included."""
@@ -31,6 +37,15 @@ class PlainGroup(TyperGroup):
     def get_params(self, ctx: Any) -> Any:
         """List the parameters, that for help included."""
         return _read_plainly(super().get_params(ctx))
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """Put in what stands for a value that was left out."""
+    found: list[str] = []
+    for word, following in zip(words, [*words[1:], "--"], strict=False):
+        is_bare = word in VALUE_LEFT_OUT and following.startswith("-") and following != "-"
+        found += [word, VALUE_LEFT_OUT[word]] if is_bare else [word]
+    return found
 
 
 def _read_plainly(params: Sequence[Any]) -> Sequence[Any]:

@@ -41,7 +41,8 @@ PlotOption = Annotated[
     Path | None,
     typer.Option(
         "--plot",
-        help="Draw leaderboard, calibration, pairwise or history to this .svg, .png or .html instead.",
+        help="Draw leaderboard, calibration, pairwise or history to this .svg, .png or .html instead;"
+        " without a file, the leaderboard as text.",
     ),
 ]
 
@@ -77,7 +78,9 @@ def show(
         return
     view, moment = view or "leaderboard", parse_moment(as_of)
     if plot is not None:
-        _draw(root, view, run, task, moment, plot)
+        if task is not None:
+            _check_task(root, task)
+        (_draw_text if plot == Path("-") else _draw)(root, view, run, task, moment, plot)
         return
     if print_sql:
         write(f"{_definition(root, view)}\n", None)
@@ -132,12 +135,26 @@ def _draw(
     charts.check_view(view)
     pictures.check_target(target)
     pictures.check_extra()
-    if task is not None:
-        _check_task(root, task)
     with open_runs(root, run, as_of=as_of) as opened:
         charts.plot(opened, view, task=task, run=run).save(target)
         tell_damage(opened)
     say(f"wrote {target}")
+
+
+def _draw_text(
+    root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, _: Path
+) -> None:
+    import shutil
+
+    from gradetrail.errors import Fault, SelectionError
+    from gradetrail.report.bars import board_bars
+
+    if view != "leaderboard":
+        fix = f"name a file: --plot {view}.svg"
+        raise SelectionError(Fault(f"view `{view}` has no chart as text", "--plot", fix=fix))
+    with open_runs(root, run, as_of=as_of) as opened:
+        write(board_bars(opened, task=task, run=run, width=shutil.get_terminal_size((100, 24)).columns), None)
+        tell_damage(opened)
 
 
 def diff(

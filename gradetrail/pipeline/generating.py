@@ -48,6 +48,8 @@ from gradetrail.warehouse import Warehouse
 if TYPE_CHECKING:
     import polars as pl
 
+    from gradetrail.report.pictures import Plot
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
@@ -89,6 +91,13 @@ class Run:
         """Give the task's leaderboard; columns of the view `leaderboard`."""
         with Warehouse(self.root) as warehouse:
             return warehouse.leaderboard(self.task)
+
+    def plot(self, view: str = "leaderboard") -> Plot:
+        """Draw the task's chart of a view, as `gradetrail.plot` does; notebooks show it."""
+        import gradetrail
+
+        drawn: Plot = gradetrail.plot(self.root, view, task=self.task)
+        return drawn
 
     def wrong(self) -> pl.DataFrame:
         """Give this run's wrong answers with question and target; columns of the view `wrong`."""

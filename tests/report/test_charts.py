@@ -166,3 +166,13 @@ def test_charts_load_no_data_frame_library(warehouse: Path, tmp_path: Path) -> N
     )  # fmt: skip
     assert not {"polars", "pandas"} & set(done.stdout.split())
     assert "altair" in done.stdout.split()
+
+
+def test_a_run_draws_the_charts_of_its_task(tmp_path: Path) -> None:
+    spec = {"name": "sums", "prompt": "{{ q }}", "target": "{{ a }}", "scorer": "numeric",
+            "model": "mock/rule_based"}  # fmt: skip
+    root = tmp_path / "warehouse"
+    run = gt.run(spec, frame=[{"q": "What is 1 + 1?", "a": 2}], warehouse=root)
+    gt.run(spec | {"name": "other"}, frame=[{"q": "What is 1 + 2?", "a": 3}], warehouse=root)
+    assert values(run.plot()) == values(gt.plot(root, task="sums"))
+    assert values(run.plot("history")) == values(gt.plot(root, "history", task="sums"))

@@ -1,0 +1,63 @@
+"""The leaderboard as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradetrail.errors import SelectionError
+from gradetrail.report.bars import board_bars
+from gradetrail.warehouse import Warehouse
+from tests.cli.command import gradetrail
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real board of four models."""
+    folder = tmp_path_factory.mktemp("bars")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert gradetrail("demo").code == 0
+    return folder / "warehouse"
+
+
+def test_each_entrant_is_a_line_whose_dot_stands_where_its_mean_is_on_the_scale(warehouse: Path) -> None:
+    with Warehouse(warehouse) as opened:
+        text = board_bars(opened, width=100)
+        _, rows = opened.rows("select model, mean, ci_low, ci_high from leaderboard where is_primary")
+    title, *lines, axis = text.split("\n\n")[0].rstrip("\n").splitlines()
+    assert title == "gsm8k: strict" or title.startswith("gsm8k: ")
+    assert len(lines) == len(rows) and all(len(line) <= 100 for line in lines)
+    low, high = min(row[2] for row in rows), max(row[3] for row in rows)
+    assert axis.split() == [f"{low:.3f}", f"{high:.3f}"]
+    begin, end = axis.index(f"{low:.3f}"), len(axis) - 1
+    for line, (model, mean, ci_low, ci_high) in zip(lines, rows, strict=True):
+        assert line.startswith(model) and f"{mean:.3f}  n 1,319" in line
+        for mark, value in ((line.index("●"), mean), (line.rindex("─"), ci_high), (line.index("─"), ci_low)):
+            assert mark == pytest.approx(begin + (value - low) / (high - low) * (end - begin), abs=0.51)
+
+
+def test_a_scale_of_one_value_and_a_narrow_terminal_still_give_a_chart(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        "{name: one, prompt: '{{ q }}', target: x, scorer: exact, model: mock/rule_based, dataset: d.jsonl}"
+    )
+    (tmp_path / "d.jsonl").write_text('{"q": "y"}\n')
+    root = tmp_path / "warehouse"
+    assert gradetrail("run", tmp_path / "spec.yaml", "--warehouse", root).code == 0
+    with Warehouse(root) as opened:
+        title, line, axis = board_bars(opened, width=10).splitlines()
+        assert (title, line.count("●"), axis.split()) == ("one: exact", 1, ["0.000", "0.000"])
+        with pytest.raises(SelectionError, match="nothing to draw"):
+            board_bars(opened, task="other")
+
+
+def test_plot_without_a_file_prints_the_chart(warehouse: Path) -> None:
+    with Warehouse(warehouse) as opened:
+        wanted = board_bars(opened, task="gsm8k")
+    for words in (["--plot"], ["--plot", "-"], ["--task", "gsm8k", "--plot"], ["--plot", "--task", "gsm8k"]):
+        done = gradetrail("show", "leaderboard", *words, "--warehouse", warehouse)
+        assert (done.code, done.out, done.err) == (0, wanted, "")
+    done = gradetrail("show", "pairwise", "--warehouse", warehouse, "--plot")
+    assert (done.code, "view `pairwise` has no chart as text" in done.err) == (2, True)
+    assert "fix: name a file: --plot pairwise.svg" in done.err
