@@ -6,7 +6,10 @@ PASS_ROWS of the rows that win, so a million trials of a long run stay well unde
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.store.schema import FACT_ROW_GROUP
@@ -19,6 +22,8 @@ Piece = Callable[[Sequence[str] | None], Iterator["pa.Table"]]
 
 PASS_ROWS = FACT_ROW_GROUP
 """Rows that are in memory at a time; more are folded in several passes over the pieces."""
+MOST_PIECES = 1_000
+"""Pieces of rows in order that are put one after the other; more are sorted row by row."""
 _CODE_LIMIT = 2**62
 
 
@@ -36,6 +41,83 @@ def order_of(rows: pa.Table, keys: Sequence[str]) -> pa.Array[Any]:
     import pyarrow.compute as pc
 
     return pc.sort_indices(_codes(rows.select(list(keys))))
+
+
+def merged_runs(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
+    """Give rows in the order of keys without moving each, where they consist of a few runs that are in order.
+
+    None where that cannot be told from a look at neighbours, or where more than MOST_PIECES would be moved.
+    """
+    import pyarrow as pa
+
+    breaks = _breaks(rows, keys)
+    if not breaks:
+        return None if breaks is None else rows
+    pieces = _merged(rows.select(list(keys)), [-1, *breaks, rows.num_rows - 1])
+    if pieces is None:
+        return None
+    merged = pa.concat_tables([rows.slice(begin, end - begin) for begin, end in pieces])
+    return merged if _breaks(merged, keys) == [] else None
+
+
+def _merged(keys: pa.Table, ends: Sequence[int]) -> list[tuple[int, int]] | None:
+    """Cut runs, which end after the rows `ends`, into pieces (begin, end) that follow each other in order."""
+
+    def key_at(row: int) -> list[tuple[bool, Any]]:
+        values: Any = (column[row].as_py() for column in keys.columns)
+        return [(value is None, value) for value in values]
+
+    waiting = [(key_at(before + 1), before + 1, last + 1) for before, last in pairwise(ends)]
+    heapify(waiting)
+    pieces: list[tuple[int, int]] = []
+    while waiting and len(pieces) <= MOST_PIECES:
+        _, begin, end = heappop(waiting)
+        cut = end if not waiting else bisect_right(range(end), waiting[0][0], begin, end, key=key_at)
+        cut = max(cut, begin + 1)
+        pieces.append((begin, cut))
+        if cut < end:
+            heappush(waiting, (key_at(cut), cut, end))
+    return None if waiting else pieces
+
+
+def _breaks(rows: pa.Table, keys: Sequence[str]) -> list[int] | None:
+    """List the rows that come after the next one by keys; None where one is NULL in some rows alone."""
+    import pyarrow.compute as pc
+
+    n_pairs = rows.num_rows - 1
+    is_tied: Any = None
+    is_wrong: Any = None
+    for name in keys:
+        column = _ranked(rows.column(name))
+        if n_pairs < 1 or column.null_count == rows.num_rows:
+            continue
+        if column.null_count:
+            return None
+        before, after = column.slice(0, n_pairs), column.slice(1)
+        is_same: Any = pc.equal(before, after)
+        is_later: Any = pc.greater(before, after)
+        if is_tied is not None:
+            is_later, is_same = pc.and_(is_tied, is_later), pc.and_(is_tied, is_same)
+        is_wrong = is_later if is_wrong is None else pc.or_(is_wrong, is_later)
+        is_tied = is_same
+    if is_wrong is not None and pc.sum(is_wrong).as_py() > MOST_PIECES:
+        return None
+    found: list[int] = [] if is_wrong is None else pc.indices_nonzero(is_wrong).to_pylist()
+    return found
+
+
+def _ranked(column: Any) -> Any:
+    """Give numbers in the order of a dictionary's values in place of them; other columns as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not isinstance(column.type, pa.DictionaryType):
+        return column
+    if not column.num_chunks or any(chunk.dictionary.null_count for chunk in column.chunks):
+        return column.cast(column.type.value_type)
+    column = column.unify_dictionaries()
+    ranks = pc.rank(column.chunk(0).dictionary, tiebreaker="dense")
+    return pa.chunked_array([ranks.take(chunk.indices) for chunk in column.chunks], ranks.type)
 
 
 def in_order(rows: pa.Table, keys: Sequence[str]) -> pa.Table:

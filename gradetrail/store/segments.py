@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gradetrail.errors import Fault, StoreError, did_you_mean
 from gradetrail.store.digests import DIGEST, ZEROS, DigestingSink
-from gradetrail.store.folding import in_order, order_of
+from gradetrail.store.folding import in_order, merged_runs, order_of
 from gradetrail.store.interface import Storage
 from gradetrail.store.schema import (
     FACT_ROW_GROUP,
@@ -141,14 +141,21 @@ def publish_batches(storage: Storage, table: str, stem: str, batches: Iterable[p
 def ordered(table: str, rows: pa.Table) -> Iterator[pa.Table]:
     """Yield conformed rows in the table's order, a row group at a time; they may have dictionaries.
 
-    Memory holds the order of all rows, besides the rows themselves.
+    Memory holds the order of all rows besides the rows themselves, unless they come in few runs in order.
     """
     if rows.num_rows <= FACT_ROW_GROUP:
         yield conformed(table, rows)
         return
-    order = order_of(rows, [key for key in SORT_KEYS[table] if key in rows.column_names])
+    keys = [key for key in SORT_KEYS[table] if key in rows.column_names]
+    merged = merged_runs(rows, keys)
+    order = order_of(rows, keys) if merged is None else None
     for at in range(0, rows.num_rows, FACT_ROW_GROUP):
-        yield conformed(table, rows.take(order.slice(at, FACT_ROW_GROUP)), is_sorted=False)
+        if merged is not None:
+            group = merged.slice(at, FACT_ROW_GROUP)
+        else:
+            assert order is not None
+            group = rows.take(order.slice(at, FACT_ROW_GROUP))
+        yield conformed(table, group, is_sorted=False)
 
 
 def holds(path: Path, table: str, batches: Iterable[pa.Table]) -> bool:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gradetrail.errors import StoreError
 from gradetrail.store import Store
-from gradetrail.store.folding import folded, in_order, match, piece_of
+from gradetrail.store.folding import folded, in_order, match, merged_runs, order_of, piece_of
 from gradetrail.store.schema import (
     REQUIRED,
     SORT_KEYS,
@@ -133,6 +133,31 @@ def test_folding_keeps_the_last_row_of_each_key_in_key_order(pieces: list[list[d
     assert {(row["a"], row["b"], row["c"]): row["number"] for row in found} == expected
     keys = [(row["a"].encode(), row["b"] is None, row["b"] or "", row["c"]) for row in found]
     assert keys == sorted(set(keys))
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6)), max_size=9), max_size=5),
+    st.booleans(),
+)
+def test_rows_that_come_in_runs_are_put_in_the_order_that_sorting_gives(
+    runs: list[list[tuple[str, int]]], is_encoded: bool
+) -> None:
+    rows = [row for run in runs for row in sorted(run)]
+    names = pa.array([name for name, _ in rows], pa.string())
+    table = pa.table({"a": names.dictionary_encode() if is_encoded else names, "b": [n for _, n in rows]})
+    table = table.append_column("nothing", pa.nulls(len(rows), pa.string()))
+    merged = merged_runs(table, ["a", "nothing", "b"])
+    assert merged is not None
+    assert merged.to_pylist() == table.take(order_of(table, ["a", "nothing", "b"])).to_pylist()
+
+
+def test_rows_in_disorder_and_keys_that_are_null_here_and_there_are_left_to_sorting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gradetrail.store.folding.MOST_PIECES", 3)
+    assert merged_runs(pa.table({"a": [5, 4, 3, 2, 1]}), ["a"]) is None
+    assert merged_runs(pa.table({"a": [1, 3, 5, 7, 2, 4, 6, 8]}), ["a"]) is None
+    assert merged_runs(pa.table({"a": [1, None, 2]}), ["a"]) is None
 
 
 def test_keys_too_many_for_one_number_still_order_and_fold(monkeypatch: pytest.MonkeyPatch) -> None:
