@@ -51,17 +51,16 @@ class Copies:
             return False
 
     def write(self, write: Callable[[BinaryIO], object]) -> Path:
-        """Write a file that is no copy yet."""
+        """Write a file that is no copy yet; OSError if that cannot be done."""
         folder = self.folder / FILLING
         file = folder / secrets.token_hex(8)
-        with told("write", file):
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                with file.open("xb") as sink:
-                    write(sink)
-            except BaseException:
-                file.unlink(missing_ok=True)
-                raise
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with file.open("xb") as sink:
+                write(sink)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
         return file
 
     def keep(self, file: Path, name: str, version: Version) -> Path:

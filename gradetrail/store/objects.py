@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gradetrail.errors import Fault, StoreError
-from gradetrail.store.claim import told
+from gradetrail.store.claim import store_error, told
 from gradetrail.store.copies import Copies, cache_folder
 from gradetrail.store.layout import JOURNAL, LOCK, parse_part, run_lock
 from gradetrail.store.leases import LAPSE_S, Lease, SpooledPart, claims_in, holder, numbers_of, take
@@ -164,7 +164,12 @@ class ObjectStorage:
 
     def _download(self, name: str) -> Path:
         found: list[Version] = []
-        file = self._copies.write(lambda sink: found.append(self._remote.download(name, sink)))
+        try:
+            file = self._copies.write(lambda sink: found.append(self._remote.download(name, sink)))
+        except FileNotFoundError:
+            raise FileNotFoundError(name) from None
+        except OSError as error:
+            raise store_error(error, "write", str(self._copies.folder)) from error
         self._seen[name] = found[0]
         return self._copies.keep(file, name, found[0])
 
@@ -201,7 +206,8 @@ class ObjectStorage:
         """Publish what `write` writes under a new name; False if the name is taken."""
         if self.has(name):
             return False
-        file = self._copies.write(write)
+        with told("write", self._copies.folder):
+            file = self._copies.write(write)
         try:
             version = self._remote.create(name, file)
             if version is None:
