@@ -18,7 +18,7 @@ from gradetrail.scoring.definition import Definition, columns
 from gradetrail.scoring.inputs import InputFaults, rendered_inputs
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
-from gradetrail.scoring.tables import BATCH_ROWS, count
+from gradetrail.scoring.tables import BATCH_ROWS, MACROS, count
 from gradetrail.spec import Spec
 from gradetrail.warehouse import Warehouse
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+STORED = ("trials", "responses", "samples")
+"""Stored tables that are read."""
 MOST_PIECE_BYTES = 64_000_000
 """What extraction may find in all before it is too much to hold."""
 OUT_ROWS = 122_880
@@ -44,7 +46,7 @@ def grade_in_place(warehouse: Warehouse, spec: Spec, run_id: str, definition: De
     rules = _rules(definition)
     if not rules:
         return None
-    con = warehouse.connection("macros", "base")
+    con = warehouse.connection(*MACROS, *STORED)
     try:
         _make_inputs(con, spec, run_id, definition)
         sql.run_file(con, "scoring/run_answers", {"run_id": run_id})
