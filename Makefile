@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST_ARGS ?=
 
-.PHONY: help demo test check format docs bench bench-grading bench-peers soak clean
+.PHONY: help demo test check format docs bench bench-grading bench-peers soak faults clean
 
 help:
 	@echo "make demo    the leaderboard of four real models, offline"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench   speed beside the floors, on this machine"
 	@echo "make bench-grading  grading of a million stored answers beside DuckDB alone"
 	@echo "make bench-peers  the same work by other tools, which it installs below .bench/"
+	@echo "make faults  kills, full disks, flipped bits and a storm of processes, into docs/warehouse.md"
 	@echo "make soak    50,000 calls through faults, kills and a full disk"
 
 demo: $(VENV)/.installed
@@ -54,6 +55,9 @@ bench-peers: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	$(BIN)/python bench/soak.py
+
+faults: $(VENV)/.installed-dev
+	$(BIN)/python bench/faults.py $(if $(MINUTES),--minutes $(MINUTES))
 
 clean:
 	rm -rf $(VENV) .bench build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -17,7 +17,6 @@ from gradetrail.generation.outstanding import Options
 from gradetrail.pipeline import Invocation
 from gradetrail.store import Store
 from gradetrail.store.repair import damaged
-from gradetrail.warehouse.health import examine
 from gradetrail.warehouse.importing import import_warehouse
 from gradetrail.warehouse.removing import outlook, remove_run
 from tests.store.rows import RUN, answered, planned
@@ -34,8 +33,6 @@ class Operation:
     """Makes `<folder>/warehouse` and what it needs beside it."""
     act: Callable[[Path], None]
     """Does it, in a folder that was prepared."""
-    healthy: bool = True
-    """False where ids of answers are made up, so that `check` is not asked."""
 
 
 def write_spec(folder: Path, name: str, n: int, models: tuple[str, ...] = ("rule_based",)) -> Path:
@@ -148,8 +145,11 @@ def removing(*, with_answers: bool, force: bool = False) -> Callable[[Path], Non
 def _to_import(folder: Path) -> None:
     other = folder / "other"
     other.mkdir()
-    history(other)
-    run(folder, write_spec(folder, "sums", 4))
+    theirs = write_spec(other, "sums", 3)
+    run(other, theirs)
+    Store(other / "warehouse").compact(0.0)
+    run(other, theirs, new=True)
+    run(folder, write_spec(folder, "sums", 3))
 
 
 def _import(folder: Path) -> None:
@@ -174,7 +174,7 @@ def _repair(folder: Path) -> None:
 
 OPERATIONS = {
     "run: plan, publish, seal, fold, grade": Operation(_to_run, _run),
-    "answers one by one: journal, seal, fold": Operation(_to_write, _write, healthy=False),
+    "answers one by one: journal, seal, fold": Operation(_to_write, _write),
     "score": Operation(_to_grade, _grade),
     "pack and reclaim": Operation(history, _pack),
     "rm": Operation(_to_remove, removing(with_answers=False)),
@@ -190,8 +190,3 @@ def copied(template: Path, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(template, folder)
     return folder
-
-
-def findings(root: Path) -> list[str]:
-    """List what `check` finds."""
-    return [str(fault) for fault in examine(root).findings]

@@ -32,7 +32,7 @@ def test_struck_at_any_step_nothing_is_lost_or_doubled_and_the_same_again_comple
     assert trials, done.stderr
     assert trials[-1]["code"] == 0, "it never got through"
     for facts in trials:
-        assert "failed" not in facts, (facts, done.stderr)
+        assert "has_failed" not in facts, (facts, done.stderr)
         assert (facts["lost"], facts["doubled"], facts["wrong"]) == (0, 0, 0), facts
         assert facts["is_known_end"], (facts, done.stderr)
         assert facts["is_completed"], facts
