@@ -64,7 +64,9 @@ def score(
         raise SelectionError(Fault("nothing to score", fix="name a spec or a run, or give --all"))
     if preview:
         previewed = pipeline.preview_all if every else partial(pipeline.preview, *(targets or ()))
-        _print_preview(previewed(warehouse=root), form, output)
+        place = None if executor is None else executor.value
+        foretold = previewed(warehouse=root, allow_unsafe_code=unsafe_code, executor=place)
+        _print_preview(foretold, form, output)
         return
     work = [
         *(pipeline.everything(root) if every else ()),

@@ -19,8 +19,8 @@ from gradetrail.pipeline.generating import Invocation, Run, generate_many
 from gradetrail.pipeline.judging import JudgeCalls, ask_judges
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, is_run_name, recorded_spec, warehouse_root
 from gradetrail.pipeline.tidying import tidy
-from gradetrail.scoring.planner import MEMORY_LIMIT, Graded, publish_task, score_run
-from gradetrail.scoring.program_runner import ProgramRunner
+from gradetrail.scoring.distribution import grading
+from gradetrail.scoring.planner import MEMORY_LIMIT, Graded, owed, publish_task, published
 from gradetrail.spec import Spec
 from gradetrail.store import Store
 from gradetrail.store.places import place_name
@@ -152,8 +152,8 @@ def score_runs(
 ) -> list[Graded]:
     """Make a spec's scorers current and grade what these runs have not graded by them.
 
-    `judges` are asked what they were never asked; without them that stays `pending`. Grading itself is
-    where `executor` says; None is the spec's own.
+    `judges` are asked what they were never asked; without them that stays `pending`. Answers are graded
+    where `executor` says; None is the spec's own. `force` grades again, and runs every program again.
     """
     scorers = checked_definitions(spec)
     if judges is not None:
@@ -164,17 +164,13 @@ def score_runs(
     publish_task(store, spec, scorers)
     graded: list[Graded] = []
     with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as warehouse:
-        if (executor or spec.run.executor) == "ray":
-            from gradetrail.scoring.distribution import score_on_ray
-
-            graded = score_on_ray(
-                warehouse, store, spec, run_ids, scorers,
-                force=force, allow_unsafe=allow_unsafe_code, workers=spec.run.workers,
-            )  # fmt: skip
-        else:
-            runner = ProgramRunner(allow_unsafe=allow_unsafe_code)
+        due = {run_id: owed(warehouse, run_id, scorers, force=force) for run_id in run_ids}
+        with grading(
+            warehouse, spec, due, executor=executor or spec.run.executor,
+            copies_programs=not force, allow_unsafe=allow_unsafe_code,
+        ) as source:  # fmt: skip
             for run_id in run_ids:
-                graded += score_run(warehouse, store, spec, run_id, scorers, force=force, runner=runner)
+                graded += published(warehouse, store, run_id, scorers, source(run_id))
     tidy(root)
     return graded
 

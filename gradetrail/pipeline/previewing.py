@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.pipeline.checking import checked_definitions
@@ -17,11 +17,15 @@ from gradetrail.pipeline.grading import everything, to_score
 from gradetrail.pipeline.recorded import SpecLike, warehouse_root
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.definition import Definition
-from gradetrail.scoring.planner import is_current, task_record
-from gradetrail.scoring.run_grader import RunGrader
+from gradetrail.scoring.distribution import grading
+from gradetrail.scoring.planner import MEMORY_LIMIT, is_current, task_record
 from gradetrail.spec import Spec
 from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.supposed import Supposition, rows_if
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 ENTRANT = ("scorer", "metric", "model", "prompt")
 
@@ -58,49 +62,83 @@ class Preview:
     """Answers x judges that judges were never asked about, so that they are pending here."""
 
 
-def preview(*targets: SpecLike, warehouse: str | os.PathLike[str] | None = None) -> Preview:
-    """Grade stored answers by specs' definitions and compare with the stored grades; writes nothing."""
+def preview(
+    *targets: SpecLike,
+    warehouse: str | os.PathLike[str] | None = None,
+    allow_unsafe_code: bool = False,
+    executor: str | None = None,
+) -> Preview:
+    """Grade stored answers by specs' definitions and compare with the stored grades; writes nothing.
+
+    `allow_unsafe_code` and `executor` are those of `score`.
+    """
     root = warehouse_root(warehouse)
-    return _preview(root, [to_score(root, target) for target in targets])
+    return _preview(root, [to_score(root, target) for target in targets], executor, allow_unsafe_code)
 
 
-def preview_all(*, warehouse: str | os.PathLike[str] | None = None) -> Preview:
+def preview_all(
+    *,
+    warehouse: str | os.PathLike[str] | None = None,
+    allow_unsafe_code: bool = False,
+    executor: str | None = None,
+) -> Preview:
     """Compare every run of every task with its task's present definitions; writes nothing."""
     root = warehouse_root(warehouse)
-    return _preview(root, everything(root))
+    return _preview(root, everything(root), executor, allow_unsafe_code)
 
 
-def _preview(root: Path, work: Sequence[tuple[Spec, Sequence[str]]]) -> Preview:
+def _preview(
+    root: Path, work: Sequence[tuple[Spec, Sequence[str]]], executor: str | None, allow_unsafe: bool
+) -> Preview:
     flips: list[dict[str, Any]] = []
     n_trials = n_runs = n_unasked = 0
     supposition = Supposition()
     waiting: set[tuple[str, ...]] = set()
-    with Warehouse(root) as opened:
+    with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as opened:
+        con = opened.connection("trials", "graded")
         for spec, run_ids in work:
             definitions = checked_definitions(spec)
             _suppose_task(supposition, spec, definitions)
-            for run_id in run_ids:
-                n_runs += 1
-                grader = RunGrader(opened, spec, run_id)
-                try:
-                    n_trials += grader.n_trials
-                    for definition in parts_first(definitions):
-                        if _changes_nothing(opened, spec, run_id, definition):
-                            continue
-                        scores = grader.scores(definition)
-                        n_unasked += grader.n_open
-                        found = grader.flips(definition, scores)
-                        flips += found
-                        waiting |= {
-                            (spec.name, *(flip[name] for name in ENTRANT))
-                            for flip in found
-                            if flip["change"] == "pending"
-                        }
+            due = {
+                run_id: [
+                    definition
+                    for definition in parts_first(definitions)
+                    if not _changes_nothing(opened, spec, run_id, definition)
+                ]
+                for run_id in run_ids
+            }
+            place = executor or spec.run.executor
+            with grading(opened, spec, due, executor=place, allow_unsafe=allow_unsafe) as source:
+                for run_id in run_ids:
+                    n_runs += 1
+                    n_trials += sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
+                    found: dict[str, list[dict[str, Any]]] = {}
+                    for definition, scores, n_open in source(run_id):
+                        n_unasked += n_open
+                        found[definition.name] = _flips(con, run_id, definition, scores)
                         supposition.scores[run_id, definition.scorer_id()] = scores
-                finally:
-                    grader.close()
+                    listed = [flip for definition in due[run_id] for flip in found[definition.name]]
+                    flips += listed
+                    waiting |= {
+                        (spec.name, *(flip[name] for name in ENTRANT))
+                        for flip in listed
+                        if flip["change"] == "pending"
+                    }
         ranks = _rank_changes(opened, supposition, waiting) if supposition.scores else ()
     return Preview(n_runs, n_trials, tuple(flips), tuple(ranks), n_unasked)
+
+
+def _flips(
+    con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, scores: pa.Table
+) -> list[dict[str, Any]]:
+    """Compare grades with the stored newest ones of the same scorer name; one dict per change."""
+    con.register("new_score", scores)
+    try:
+        found = sql.run_file(con, "scoring/flips", {"run_id": run_id, "scorer": definition.name})
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    finally:
+        con.unregister("new_score")
 
 
 def _suppose_task(supposition: Supposition, spec: Spec, definitions: Sequence[Definition]) -> None:

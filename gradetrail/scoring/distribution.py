@@ -1,4 +1,4 @@
-"""Grades runs on a Ray cluster: each task has a run, or a share of a run's parts, and a DuckDB of its own.
+"""Grades runs here or on a Ray cluster, whose tasks have a run, or a share of one, and a DuckDB of their own.
 
 Invariant: workers write nothing. They see the warehouse as the driver does, and give tables back; the
 driver publishes whole files as it does alone, and holds the grades of one (run, scorer) at a time. What
@@ -7,8 +7,9 @@ judges said is read here, where their keys and addresses are known.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,10 @@ from gradetrail.ray_cluster import Cluster
 from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.answers import PART_TRIALS, Share
 from gradetrail.scoring.definition import Definition
-from gradetrail.scoring.planner import MEMORY_LIMIT, Fresh, Graded, grades, owed, published
+from gradetrail.scoring.planner import MEMORY_LIMIT, Fresh, grades
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.spec import Spec
-from gradetrail.store import Live, Store
+from gradetrail.store import Live
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -45,40 +46,43 @@ class Setting:
     copies_programs: bool
 
 
-def score_on_ray(
+Source = Callable[[str], Fresh]
+"""Gives the grades of a run that are due."""
+
+
+@contextlib.contextmanager
+def grading(
     warehouse: Warehouse,
-    store: Store,
     spec: Spec,
-    run_ids: Sequence[str],
-    definitions: Sequence[Definition],
+    due: Mapping[str, Sequence[Definition]],
     *,
-    force: bool = False,
+    executor: str,
+    copies_programs: bool = True,
     allow_unsafe: bool = False,
-    workers: int | None = None,
-) -> list[Graded]:
-    """Grade what runs have not graded by these definitions; publishes one file for each run and scorer.
+) -> Iterator[Source]:
+    """Grade runs where an executor says, `local` or `ray`; to be asked for in the order of `due`.
 
-    The cluster is started if there is anything to grade. Programs run without a sandbox only where none
-    can be made and `allow_unsafe` is set.
+    `due` are definitions by run_id, parts before what combines them. A cluster is started if there are any.
+    `copies_programs` takes what came of a program from earlier runs. Programs run without a sandbox only
+    where none can be made and `allow_unsafe` is set.
     """
-    due = {run_id: owed(warehouse, run_id, definitions, force=force) for run_id in run_ids}
+    if executor != "ray" or not any(due.values()):
+        runner = ProgramRunner(allow_unsafe=allow_unsafe)
+
+        def here(run_id: str) -> Fresh:
+            return grades(
+                warehouse, spec, run_id, due[run_id], runner=runner, copies_programs=copies_programs
+            )
+
+        yield here
+        return
     root = warehouse.root.absolute() if warehouse.root.exists() else warehouse.root  # s3:// is no path
-    setting = Setting(root, warehouse.live, spec, allow_unsafe, not force)
-    with_work = {run_id: wanted for run_id, wanted in due.items() if wanted}
-    graded: list[Graded] = []
-    distribution = Distribution(warehouse, setting, with_work, workers) if with_work else None
+    setting = Setting(root, warehouse.live, spec, allow_unsafe, copies_programs)
+    distribution = Distribution(warehouse, setting, due, spec.run.workers)
     try:
-        for run_id, wanted in due.items():
-            fresh = distribution.grades(run_id) if distribution is not None and wanted else _nothing()
-            graded += published(warehouse, store, run_id, definitions, fresh)
+        yield distribution.grades
     finally:
-        if distribution is not None:
-            distribution.close()
-    return graded
-
-
-def _nothing() -> Fresh:
-    yield from ()
+        distribution.close()
 
 
 class Distribution:

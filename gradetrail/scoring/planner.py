@@ -86,29 +86,13 @@ def publish_task(store: Store, spec: Spec, definitions: Sequence[Definition]) ->
     return store.publish_task(spec.name, task_record(spec, definitions))
 
 
-def score_run(
-    warehouse: Warehouse,
-    store: Store,
-    spec: Spec,
-    run_id: str,
-    definitions: Sequence[Definition],
-    *,
-    force: bool = False,
-    runner: ProgramRunner = ProgramRunner(),
-) -> list[Graded]:
-    """Grade what is not graded yet by these definitions; publishes one file a scorer.
-
-    `force` grades again what is graded, and runs every program again.
-    """
-    wanted = owed(warehouse, run_id, definitions, force=force)
-    fresh = grades(warehouse, spec, run_id, wanted, runner=runner, copies_programs=not force)
-    return published(warehouse, store, run_id, definitions, fresh)
-
-
 def owed(
     warehouse: Warehouse, run_id: str, definitions: Sequence[Definition], *, force: bool = False
 ) -> list[Definition]:
-    """List the definitions to grade a run by, parts before what combines them; all of them with `force`."""
+    """List the definitions by which a run is to be graded, parts before what combines them.
+
+    They are those by which it is not graded as it stands, with what combines these; all of them with `force`.
+    """
     missing = ungraded(warehouse, run_id, definitions, force=force)
     wanted: dict[str, Definition] = {}
     for definition in parts_first(definitions):

@@ -6,7 +6,7 @@ Invariant: nothing here writes; a scorer that cannot be applied to a sample is a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -118,17 +118,6 @@ class RunGrader:
             return sample, self.renderer.values(sample, sample_id, 1, shown)[0]
 
         return Docket(self.con, definition, self.run_id, sample_of)
-
-    def flips(self, definition: Definition, scores: pa.Table) -> list[dict[str, Any]]:
-        """Compare grades with the stored newest ones of the same scorer name; one dict per change."""
-        self.con.register("new_score", scores)
-        try:
-            params = {"run_id": self.run_id, "scorer": definition.name}
-            found = sql.run_file(self.con, "scoring/flips", params)
-            names = [column[0] for column in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        finally:
-            self.con.unregister("new_score")
 
     def _inputs(self, definition: Definition) -> pa.Table:
         """Render what the scorer needs of each sample: targets, options, patterns, switches."""

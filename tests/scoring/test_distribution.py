@@ -30,6 +30,9 @@ from gradetrail import pipeline
 from gradetrail.scoring import distribution
 
 distribution.LEAST_TRIALS, distribution.PART_TRIALS = 10, 25
+if len(sys.argv) > 2:
+    foretold = pipeline.preview("spec.yaml", warehouse=sys.argv[1], executor="ray")
+    print(json.dumps([foretold.flips, foretold.n_trials, foretold.n_unasked]))
 graded = pipeline.score("spec.yaml", warehouse=sys.argv[1], executor="ray")
 print(json.dumps([[item.run_id, item.scorer, item.n_rows, dict(item.counts)] for item in graded]))
 """
@@ -106,13 +109,17 @@ def grades(root: Path) -> Counter[str]:
 def test_two_workers_give_the_grades_that_this_process_gives(tmp_path: Path) -> None:
     desk = answered(tmp_path, (60, 10, 8))
     spec = desk.spec(SCORERS, extract=[r"A:\s*(.+)"], run={"workers": 2})
+    foretold = pipeline.preview(spec, warehouse=tmp_path / "local")
     local = pipeline.score(spec, warehouse=tmp_path / "local")
     done = subprocess.run(
-        [sys.executable, "-c", SCORE, "ray"],
+        [sys.executable, "-c", SCORE, "ray", "preview first"],
         cwd=tmp_path, env={**os.environ, **RAY}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     said = [[item.run_id, item.scorer, item.n_rows, dict(item.counts)] for item in local]
+    flips, *counts = json.loads(done.stdout.splitlines()[-2])
+    assert flips == list(foretold.flips)
+    assert counts == [foretold.n_trials, foretold.n_unasked] == [156, 126]
     assert json.loads(done.stdout.splitlines()[-1]) == said
     assert grades(tmp_path / "ray") == grades(tmp_path / "local")
     names = [sorted(os.listdir(tmp_path / root / "scores")) for root in ("ray", "local")]
