@@ -6,7 +6,7 @@ whether it is in a file of its own, in a pack, or loose.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,18 @@ class Live:
         """Name what counts of a table, as files are named before they are packed; without suffix."""
         loose = [Path(file).stem for file in self.files.get(table, ()) if Path(file).parent.name != FOLDER]
         return loose + [self._stem(table, held) for held in sorted(self.packed.get(table, ()))]
+
+    def is_graded(self, run_id: str, scorer_id: str) -> bool:
+        """Say whether a run has grades by a definition; a file of another kind of name may hold them."""
+        held = (run_id, scorer_id[:12])
+        return held in self.packed.get("scores", ()) or any(
+            score is None or (score.run_id, score.scorer12) == held for score in self._loose_scores()
+        )
+
+    def _loose_scores(self) -> Iterator[ScoreFile | None]:
+        for file in map(Path, self.files.get("scores", ())):
+            if file.parent.name != FOLDER:
+                yield parse_scores(file.name)
 
     def _stem(self, table: str, held: Held) -> str:
         key, scorer12 = held

@@ -19,6 +19,7 @@ from gradetrail.errors import Fault, StoreError
 from gradetrail.store.digests import certified
 from gradetrail.store.interface import Storage
 from gradetrail.store.layout import PARQUET, Part, ScoreFile
+from gradetrail.store.manifests import PackedManifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,18 +230,22 @@ def packed_rows(
                 yield found if wanted is None else found.select(wanted)
 
 
-def bodies(storage: Storage, record: Record, kind: str, *, verified: bool = False) -> dict[str, str]:
-    """Read all texts of a kind by name, without pyarrow, which takes longer to import than this.
+def bodies(storage: Storage, record: Record, kind: str) -> dict[str, str]:
+    """Read all texts of a kind by name, without pyarrow, which takes longer to import than this."""
+    return dict(_read(storage, record.bodies.get(kind), "warehouse/bodies"))
 
-    ValueError if one that is to be verified is no JSON.
-    """
-    name = record.bodies.get(kind)
+
+def manifests(storage: Storage, record: Record) -> list[PackedManifest]:
+    """Read the packed manifests; QueryError if one is no JSON."""
+    rows = _read(storage, record.bodies.get("runs"), "warehouse/packed_manifests")
+    return [PackedManifest(name, body, *known) for name, body, known in rows]
+
+
+def _read(storage: Storage, name: str | None, query: str) -> list[Any]:
+    """Ask a pack of texts; nothing where there is none."""
     if name is None:
-        return {}
+        return []
     from gradetrail import sql
 
     with sql.connect() as con:
-        found = sql.run_file(con, "warehouse/bodies", {"file": str(storage.local(name))}).fetchall()
-    if verified and not all(is_json for *_, is_json in found):
-        raise ValueError("not a JSON object")
-    return {text_name: body for text_name, body, _ in found}
+        return sql.run_file(con, query, {"file": str(storage.local(name))}).fetchall()

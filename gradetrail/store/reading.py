@@ -37,7 +37,7 @@ from gradetrail.store.layout import (
 )
 from gradetrail.store.live import Live
 from gradetrail.store.manifests import PackedManifest
-from gradetrail.store.packs import Held, Record, bodies, highest, latest, packed_rows
+from gradetrail.store.packs import Held, Record, bodies, highest, latest, manifests, packed_rows
 from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
 from gradetrail.store.sealing import packed_piece, run_parts, trial_piece
 from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault
@@ -61,7 +61,7 @@ class Look:
         self._whole: set[str] = set()
         self._broken: dict[str, Fault] = {}
         self._bodies: dict[str, dict[str, str]] = {}
-        self._manifests: tuple[dict[str, str], dict[str, PackedManifest]] = ({}, {})
+        self._manifests: tuple[str, dict[str, PackedManifest]] = ("", {})
 
     def live(self) -> Live:
         """See everything."""
@@ -92,7 +92,7 @@ class Look:
         name = record.bodies.get(kind)
         if name is not None and name not in self._bodies:
             self._bodies = {n: found for n, found in self._bodies.items() if f"/{kind}-" not in n}
-            self._bodies[name] = bodies(self.storage, record, kind, verified=True)
+            self._bodies[name] = bodies(self.storage, record, kind)
         return self._bodies.get(name or "", {})
 
     def fault(self, name: str) -> Fault | None:
@@ -119,11 +119,11 @@ class Look:
         return list(found.values())
 
     def manifests(self, record: Record) -> dict[str, PackedManifest]:
-        """Give packed manifests by the names of the files that they were."""
-        texts = self.bodies(record, "runs")
-        if texts is not self._manifests[0]:
-            found = {f"{run_id}.json": PackedManifest(run_id, text) for run_id, text in texts.items()}
-            self._manifests = (texts, found)
+        """Give packed manifests by the names of the files that they were; each pack is read once."""
+        name = record.bodies.get("runs", "")
+        if name != self._manifests[0]:
+            found = {f"{manifest.run_id}.json": manifest for manifest in manifests(self.storage, record)}
+            self._manifests = (name, found)
         return self._manifests[1]
 
     def _steadily(self, look: Callable[[], Seen]) -> Seen:

@@ -30,19 +30,17 @@ def select_run(manifests: Sequence[Manifest], selector: str, task: str | None = 
     Selectors: a run_id, a unique prefix of one, its last 6 hex digits, `latest`, `latest~1` (the run
     before it of the same task), `task@latest`, `task@latest~1`, `task@TAG` (the newest with the tag).
     """
-    runs = by_age(manifests)
-    exact = [m for m in runs if m["run_id"] == selector]
+    exact = [m for m in manifests if m["run_id"] == selector]
     if exact:
         return exact[0]
-    if not runs:
+    if not manifests:
         raise SelectionError(
             Fault(f"no run `{selector}`: the warehouse has no runs", fix="gradetrail run SPEC")
         )
     of_task, at, rest = selector.rpartition("@")
     if at:
-        return _of_task(runs, of_task, rest, selector)
-    if task is not None:
-        runs = [m for m in runs if m["task"] == task]
+        return _of_task(manifests, of_task, rest, selector)
+    runs = by_age(manifests if task is None else [m for m in manifests if m["task"] == task])
     latest = _LATEST.match(selector)
     if latest:
         return _back(runs, int(latest[1] or 0), selector)
@@ -57,7 +55,7 @@ def select_run(manifests: Sequence[Manifest], selector: str, task: str | None = 
 
 
 def _of_task(runs: Sequence[Manifest], task: str, rest: str, selector: str) -> Manifest:
-    mine = [m for m in runs if m["task"] == task]
+    mine = by_age([m for m in runs if m["task"] == task])
     if not mine:
         known = {str(m["task"]) for m in runs}
         raise SelectionError(Fault(f"no run of task `{task}`", fix=did_you_mean(task, known)))
@@ -92,7 +90,7 @@ def _candidates(runs: Sequence[Manifest]) -> str:
 
 def successor(manifests: Sequence[Manifest], run: Manifest) -> Manifest:
     """Find the next newer run of the same task."""
-    same = [m for m in by_age(manifests) if m["task"] == run["task"]]
+    same = by_age([m for m in manifests if m["task"] == run["task"]])
     place = [m["run_id"] for m in same].index(run["run_id"])
     if place + 1 == len(same):
         raise SelectionError(

@@ -70,7 +70,7 @@ def sides(
     a_version, a_id = _version(tasks, run_a["task"], *a_scorer)
     b_version, b_id = _version(tasks, run_b["task"], *b_scorer)
     if a is None and b is None and a_id and b_id:
-        of_task = [run for run in by_age(manifests) if run["task"] == run_a["task"]]
+        of_task = by_age([run for run in manifests if run["task"] == run_a["task"]])
         both = [run for run in of_task if all(is_graded(run["run_id"], by) for by in (a_id, b_id))]
         run_a = run_b = both[-1] if both else run_a
     faults = [

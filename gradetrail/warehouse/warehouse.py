@@ -22,7 +22,6 @@ from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
 from gradetrail.prices import Price, models_in, price_file, prices_of
 from gradetrail.store import Live, Store
-from gradetrail.store.layout import parse_scores
 from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.damage import may_be_damage, named_files
@@ -273,13 +272,7 @@ class Warehouse:
 
     def _sides(self, a: str | None, b: str | None, dimensions: Dimensions) -> dict[str, str | int | None]:
         a, b = (None if run is None else self.run_id(run) for run in (a, b))
-        files = [parse_scores(f"{stem}.parquet") for stem in self.stems("scores")]
-        graded = {(file.run_id, file.scorer12) for file in files if file is not None}
-
-        def is_graded(run_id: str, scorer_id: str) -> bool:
-            return None in files or (run_id, scorer_id[:12]) in graded
-
-        return sides(self._live.manifests, self._live.tasks, a, b, dimensions, is_graded)
+        return sides(self._live.manifests, self._live.tasks, a, b, dimensions, self._live.is_graded)
 
     def run_id(self, selector: str, task: str | None = None) -> str:
         """Resolve a RUN selector; SelectionError lists the candidates. See `selection.select_run`."""

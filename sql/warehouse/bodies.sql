@@ -4,6 +4,5 @@
 -- Source: the pack at $file.
 select
     packed.name,
-    packed.body,
-    json_valid(packed.body) as is_json
+    packed.body
 from read_parquet($file) as packed
