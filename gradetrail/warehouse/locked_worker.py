@@ -24,8 +24,9 @@ from gradetrail.sql_child.values import NestedError, Row, encode
 from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.query import Params
 
-SHARE_OF_DUCKDB = 0.8
-"""Of the memory, what DuckDB keeps to by itself before it writes to its temporary folder."""
+SHARE_OF_DUCKDB = 0.5
+"""Of the memory, what DuckDB keeps to by itself before it writes to its temporary folder. A sort that does
+takes twice of that in address space, since freed blocks leave holes."""
 FIRST_ROWS, MOST_ROWS = 256, 20_000
 FRAME_BYTES = 4 * MB
 """Size of a piece of rows that is aimed at."""
@@ -61,6 +62,11 @@ class Worker:
                 raise MemoryError from error
             faults = [astuple(fault) for fault in error.faults]
             reply({"error": type(error).__name__, "faults": faults, "is_gone": _is_broken(error)}, b"")
+        except (MemoryError, TooLargeError):
+            raise
+        except Exception as error:
+            fault = Fault(f"internal error: {type(error).__name__}: {error}", "query", fix="report it")
+            reply({"error": "UnusableError", "faults": [astuple(fault)], "is_gone": True}, b"")
 
     @property
     def _opened(self) -> Warehouse:

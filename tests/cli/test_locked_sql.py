@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from gradetrail.errors import LimitError
 from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.locked import LockedWarehouse, limits_of
 from tests.cli.command import gradetrail, tree
 
 MANY = "select i, i / 7 as x, case when i % 3 = 0 then null else 'é,\"' || i end as t from range(50000) s(i)"
@@ -145,3 +148,16 @@ def test_nothing_of_the_warehouse_is_touched(home: Path) -> None:
     gradetrail("sql", MANY, "--format", "jsonl")
     gradetrail("show", "bomb", "--memory", "256MB")
     assert tree(home) == before
+
+
+def test_a_sort_larger_than_memory_goes_through_the_disk_and_no_further(home: Path) -> None:
+    query = "select sum(i)::bigint from (from range(12000000) t(i) order by hash(i) limit 11999999)"
+    room = replace(limits_of(memory_mb=256), file_mb=2000)
+    with LockedWarehouse(home / "warehouse", limits=room) as opened:
+        ((total,),) = opened.rows(query)[1]
+    assert 0 <= 71999994000000 - total < 12000000
+    with (
+        LockedWarehouse(home / "warehouse", limits=replace(room, file_mb=20)) as opened,
+        pytest.raises(LimitError, match="more than 256 MB of memory"),
+    ):
+        opened.rows(query)
