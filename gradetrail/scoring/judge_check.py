@@ -68,6 +68,17 @@ def judge_warnings(spec: Spec, definition: Definition) -> Iterator[str]:
         yield f"{told} is of the family of {', '.join(kin)}: judges favour their own kind"
     if scorer.votes > 1 and judge.temperature == 0:
         yield f"{told} is asked {scorer.votes} times at temperature 0: the votes will nearly agree"
+    yield from (f"{told} {what}" for what in _unsaid(scorer, definition))
+
+
+def _unsaid(scorer: Judge, definition: Definition) -> Iterator[str]:
+    """Say what a prompt of the user's does not tell the judge."""
+    assert definition.judge is not None
+    prompt, form = definition.judge_prompt(), "grade" if definition.judge.file.reply == "grade" else "json"
+    if "reply_format" not in prompt.names and form not in f"{prompt.template}{prompt.system}".lower():
+        yield "is not told how to reply: put `{{ reply_format }}` into its prompt, or no reply can be read"
+    if scorer.target is not None and not definition.judge_reads_target:
+        yield "is not shown the scorer's `target`: put `{{ target }}` into its prompt"
 
 
 def _family(model: Model) -> str:
