@@ -94,7 +94,7 @@ class Storage(Protocol):
         """Drop local copies, which may be damaged while the original is not."""
 
     def tidy(self, older_than_s: float) -> None:
-        """Drop local copies of what has not been there for so long."""
+        """Drop local copies that are so old, of what is not there any more."""
 
     def create(self, name: str, write: Callable[[BinaryIO], object]) -> bool:
         """Publish what `write` writes under a new name; False if the name is taken."""

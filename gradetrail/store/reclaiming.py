@@ -53,7 +53,7 @@ def reclaim(storage: Storage, grace_s: float = GRACE_S) -> Reclaimed:
         storage.delete(name)
         n_files += 1
     n_manifests, n_more = _manifests(storage, now - grace_s)
-    storage.tidy(grace_s)
+    storage.tidy(max(grace_s, DEAD_AFTER_S))
     return Reclaimed(n_files + n_manifests, n_bytes + n_more)
 
 

@@ -129,7 +129,8 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
     if removal.with_answers:
         _delete_remains(storage, removal)
     after = _size(storage)
-    storage.tidy(0.0)
+    # what is younger may be what another process has published since the listing
+    storage.tidy(60.0)
     return before - after
 
 
