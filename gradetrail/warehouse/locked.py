@@ -233,6 +233,8 @@ class LockedWarehouse:
     def _ended(self, child: ChildProcess, reply: dict[str, Any]) -> None:
         """Take what a last reply says: what was left out, or why there is no answer."""
         if "limit" in reply:
+            # what was freed there stays mapped, and would count against the next query
+            self.close()
             raise LimitError(replace(child.met(str(reply["limit"])), where="query"))
         if "error" not in reply:
             self.damaged = tuple(_fault(parts) for parts in reply["damaged"])
