@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.errors import Fault, SpecError
+from gradetrail.errors import Fault, QueryError, SpecError
 from gradetrail.prompt import FIELD_ONLY, Renderer
 from gradetrail.scorer_spec import Equality, ExtractRule, Includes, Numeric, Regex
 from gradetrail.scoring.chain import extract
@@ -39,34 +39,52 @@ REPEATED = ("task", "model", "model_id", "prompt", "outcome", "extracted_by", "c
 
 
 def grade_in_place(warehouse: Warehouse, spec: Spec, run_id: str, definition: Definition) -> pa.Table | None:
-    """Grade all trials of a run; rows of the stored table `scores`, in the order of the stored trials.
+    """Grade all trials of a run; rows of the stored table `scores`, in runs of rows in order.
 
-    None where that takes more than one look at each text.
+    None where that takes more than one look at each text, or more memory than there is.
     """
+    import duckdb
+
     rules = _rules(definition)
     if not rules:
         return None
     con = warehouse.connection(*MACROS, *STORED)
     try:
-        _make_inputs(con, spec, run_id, definition)
-        sql.run_file(con, "scoring/run_answers", {"run_id": run_id})
-        sql.run_file(con, "scoring/run_payers", {"run_id": run_id})
-        sql.run_file(con, "scoring/gradable_of_responses")
-        sql.run_file(con, "scoring/no_notes")
-        with RegexProcess() as process:
-            extract(con, rules, process)
-            if not _is_simple(con):
-                return None
-            name = "blank_answers" if count(con, "n_rest") else "no_blank_answers"
-            sql.run_file(con, "scoring/pieces_of_trials")
-            sql.run_file(con, f"scoring/{name}")
-            sql.run_file(con, "scoring/subject_of_run")
-            sql.run_file(con, "scoring/haystack_of_pieces")
-            compare(con, definition, process, ProgramRunner())
-        sql.run_file(con, "scoring/noted_pieces")
-        return _scores(con, run_id, definition)
+        return _graded(con, spec, run_id, definition, rules)
+    except duckdb.OutOfMemoryException:
+        return None
+    except QueryError as error:
+        if isinstance(error.__cause__, duckdb.OutOfMemoryException):
+            return None
+        raise
     finally:
         con.close()
+
+
+def _graded(
+    con: duckdb.DuckDBPyConnection,
+    spec: Spec,
+    run_id: str,
+    definition: Definition,
+    rules: tuple[ExtractRule, ...],
+) -> pa.Table | None:
+    _make_inputs(con, spec, run_id, definition)
+    sql.run_file(con, "scoring/run_answers", {"run_id": run_id})
+    sql.run_file(con, "scoring/run_payers", {"run_id": run_id})
+    sql.run_file(con, "scoring/gradable_of_responses")
+    sql.run_file(con, "scoring/no_notes")
+    with RegexProcess() as process:
+        extract(con, rules, process)
+        if not _is_simple(con):
+            return None
+        name = "blank_answers" if count(con, "n_rest") else "no_blank_answers"
+        sql.run_file(con, "scoring/pieces_of_trials")
+        sql.run_file(con, f"scoring/{name}")
+        sql.run_file(con, "scoring/subject_of_run")
+        sql.run_file(con, "scoring/haystack_of_pieces")
+        compare(con, definition, process, ProgramRunner())
+    sql.run_file(con, "scoring/noted_pieces")
+    return _scores(con, run_id, definition)
 
 
 def _rules(definition: Definition) -> tuple[ExtractRule, ...]:

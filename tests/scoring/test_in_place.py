@@ -11,6 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from gradetrail import sql
 from gradetrail.errors import SpecError
 from gradetrail.scoring.grade import definitions
 from gradetrail.scoring.in_place import grade_in_place
@@ -189,6 +190,15 @@ def test_pieces_that_are_too_large_to_hold_are_left_too(
     with opened(tmp_path, pairs_of(ANSWERS)) as warehouse:
         assert both(warehouse, spec_of(SCORERS["exact"]))[0] is None
         assert both(warehouse, spec_of(SCORERS["number"]))[0] is not None
+
+
+def test_a_run_that_is_too_large_for_the_memory_is_left_too(tmp_path: Path) -> None:
+    with opened(tmp_path, pairs_of(ANSWERS)) as warehouse:
+        live = warehouse.live
+    spec = spec_of(SCORERS["exact"])
+    (definition,) = definitions(spec)
+    with Warehouse(tmp_path, live=live, room=sql.Room("6MB")) as warehouse:
+        assert grade_in_place(warehouse, spec, RUN, definition) is None
 
 
 def test_scorers_that_look_at_more_than_what_is_extracted_are_left_too(tmp_path: Path) -> None:
