@@ -15,7 +15,6 @@ from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.locked import LockedWarehouse, limits_of
 from tests.warehouse.conftest import NEW, OLD, OTHER
 
-
 READ = "select run_id from responses where text <> ''"
 TEXTS = "select distinct run_id from responses where text <> '' order by all"
 
