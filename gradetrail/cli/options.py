@@ -21,7 +21,9 @@ class Executor(StrEnum):
 WarehouseOption = Annotated[
     Path | None,
     typer.Option(
-        "--warehouse", envvar="GRADETRAIL_WAREHOUSE", help="Folder of the warehouse. [default: ./warehouse]"
+        "--warehouse",
+        envvar="GRADETRAIL_WAREHOUSE",
+        help="Folder of the warehouse, or s3://BUCKET/PREFIX. [default: ./warehouse]",
     ),
 ]
 FormatOption = Annotated[
