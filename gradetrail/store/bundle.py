@@ -136,7 +136,8 @@ def _index(archive: zipfile.ZipFile, path: Path) -> Mapping[str, Any]:
     try:
         index = orjson.loads(archive.read(members[0]))
         version, files = index["format"], index["files"]
-        whole = isinstance(index["run_id"], str) and all(
+        whole = type(version) is int and version >= 1 and isinstance(index["run_id"], str)
+        whole = whole and all(
             isinstance(said["bytes"], int) and isinstance(said["sha256"], str) for said in files.values()
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):

@@ -92,6 +92,14 @@ def record_of(data: bytes) -> dict[str, Any]:
     return record
 
 
+def format_of(record: Mapping[str, Any]) -> int:
+    """Give the number of the format that a record states; ValueError if it states none."""
+    version = record.get("format")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{version} is no format")
+    return version
+
+
 def digest_fault(path: Path) -> str | None:
     """Say what is wrong with a file that certifies itself; None if nothing."""
     with path.open("rb") as file:

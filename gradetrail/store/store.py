@@ -21,7 +21,7 @@ import orjson
 
 from gradetrail.errors import Fault, QueryError, RunLockedError, StoreError, did_you_mean
 from gradetrail.store.choosing import LOOSE_FILES, loose_files
-from gradetrail.store.digests import certified, record_of
+from gradetrail.store.digests import certified, format_of, record_of
 from gradetrail.store.interface import Storage
 from gradetrail.store.journal import Row
 from gradetrail.store.layout import (
@@ -101,13 +101,13 @@ class Store:
     def _check(self) -> None:
         place = self.storage.place(FORMAT_FILE)
         try:
-            record = orjson.loads(self.storage.read(FORMAT_FILE))
-            version, author = int(record["format"]), str(record.get("written_by", "another program"))
+            record = record_of(self.storage.read(FORMAT_FILE))
+            version, author = format_of(record), str(record.get("written_by", "another program"))
         except FileNotFoundError:
             reason = "is not a warehouse" if self.storage.exists() else "does not exist"
             fix = "give a warehouse with --warehouse DIR; the first `gradetrail run` makes one"
             raise StoreError(Fault(reason, self.storage.place(), fix=fix)) from None
-        except (orjson.JSONDecodeError, TypeError, KeyError, ValueError):
+        except ValueError:
             fix = f'if it is a warehouse, restore the file: {{"format": {FORMAT_VERSION}}}'
             raise StoreError(Fault("is damaged", place, fix=fix)) from None
         if version > FORMAT_VERSION:
