@@ -20,9 +20,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_TRIALS = 100_000
-"""Trials that are graded at a time."""
+"""Trials that are graded at a time, at most."""
+PART_BYTES = 256_000_000
+"""Bytes of answers that are graded at a time, about."""
+FEW_TRIALS = 2_000
+"""Trials whose answers are taken to be no more than that, without a look at the files."""
 BATCH_ROWS = 32_768
-"""Rows that are read, and split into parts, at a time."""
+"""Rows that are read, and split into parts, at a time, at most."""
+BATCH_BYTES = 32_000_000
+"""Bytes of answers that are, about."""
 FILES = ("scoring/run_trials", "scoring/run_texts")
 UNREPEATED = ("response_id", "text", "tool_calls")
 """Columns of text with a value of its own in nearly every row."""
@@ -38,10 +44,15 @@ class Share:
     """Those that are meant, from 0."""
 
 
-def whole(n_trials: int) -> Share:
-    """Give all parts of a run; one that is no larger than PART_TRIALS is one part."""
-    n_parts = max(1, -(-n_trials // PART_TRIALS))
-    return Share(n_parts, tuple(range(n_parts)))
+def n_parts_of(con: duckdb.DuckDBPyConnection, run_id: str, n_trials: int) -> int:
+    """Say in how many parts a run is graded: so many that none has too many trials or bytes."""
+    n_bytes = n_trials * _bytes_an_answer(con, run_id) if n_trials > FEW_TRIALS else 0
+    return max(1, -(-n_trials // PART_TRIALS), -(-n_bytes // PART_BYTES))
+
+
+def _bytes_an_answer(con: duckdb.DuckDBPyConnection, run_id: str) -> int:
+    found = sql.run_file(con, "scoring/bytes_an_answer", {"run_id": run_id}).fetchall()[0][0]
+    return int(found or 0)
 
 
 def answer_parts(
@@ -52,7 +63,9 @@ def answer_parts(
     Of a share only its parts are yielded. A run without trials is an empty part.
     """
     if share is None:
-        share = whole(sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0])
+        n_trials = int(sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0])
+        n_parts = n_parts_of(con, run_id, n_trials)
+        share = Share(n_parts, tuple(range(n_parts)))
     if share.n_parts == 1:
         yield whole_run(con, run_id)
         return
@@ -102,7 +115,8 @@ def _split(
     files = [stack.enter_context(tempfile.TemporaryFile()) for _ in numbers]  # noqa: SIM115  # it closes them
     writers: dict[int, ipc.RecordBatchStreamWriter] = {}
     wanted = pa.array(numbers, pa.int32())
-    for batch in con.sql(sql.text_of(name), params=params).to_arrow_reader(BATCH_ROWS):
+    n_rows = min(BATCH_ROWS, BATCH_BYTES // max(1, _bytes_an_answer(con, params["run_id"])) + 1)
+    for batch in con.sql(sql.text_of(name), params=params).to_arrow_reader(n_rows):
         if len(numbers) < params["n_parts"]:
             batch = batch.filter(pc.is_in(batch.column("part"), value_set=wanted))
         parts: Any = batch.column("part")

@@ -11,6 +11,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from gradetrail import sql
 from gradetrail.errors import Fault, GradetrailError, StoreError
 from gradetrail.ray_cluster import Cluster
 from gradetrail.scorer_spec import Judge
-from gradetrail.scoring.answers import PART_TRIALS, Share
+from gradetrail.scoring.answers import Share, n_parts_of
 from gradetrail.scoring.definition import Definition
 from gradetrail.scoring.planner import MEMORY_LIMIT, Fresh, grades
 from gradetrail.scoring.program_runner import ProgramRunner
@@ -27,6 +28,7 @@ from gradetrail.store import Live
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 LEAST_TRIALS = 1_000
@@ -102,7 +104,8 @@ class Distribution:
         self._boxed = [self._cluster.ray.put(setting)]
         self._task = self._cluster.ray.remote(grade_share)
         away = [run_id for run_id, wanted in due.items() if _away(wanted)]
-        shares = shares_of(_n_trials(warehouse, away), self._cores)
+        con = warehouse.connection("trials", "responses")
+        shares = shares_of(_n_trials(con, away), self._cores, partial(n_parts_of, con))
         self._ahead = deque((run_id, share) for run_id in away for share in shares[run_id])
         self._sent: dict[str, list[Sequence[Any]]] = {run_id: [] for run_id in away}
         self._n_shares = {run_id: len(shares[run_id]) for run_id in away}
@@ -171,15 +174,22 @@ class Distribution:
         return found
 
 
-def shares_of(n_trials: Mapping[str, int], cores: int) -> dict[str, list[Share | None]]:
-    """Split runs so that every core has work: by the trials of each; None is a run that stays whole."""
+def shares_of(
+    n_trials: Mapping[str, int], cores: int, n_parts_of: Callable[[str, int], int]
+) -> dict[str, list[Share | None]]:
+    """Split runs so that every core has work: by the trials of each; None is a run that stays whole.
+
+    `n_parts_of` gives the parts that a run of so many trials has at least.
+    """
     total = max(1, sum(n_trials.values()))
     found: dict[str, list[Share | None]] = {}
     for run_id, n in n_trials.items():
         n_tasks = min(-(-cores * n // total), -(-n // LEAST_TRIALS))
-        n_parts = max(n_tasks, -(-n // PART_TRIALS))
-        numbers = [tuple(range(first, n_parts, n_tasks)) for first in range(n_tasks)] if n_tasks > 1 else []
-        found[run_id] = [Share(n_parts, those) for those in numbers] or [None]
+        if n_tasks < 2:
+            found[run_id] = [None]
+            continue
+        n_parts = max(n_tasks, n_parts_of(run_id, n))
+        found[run_id] = [Share(n_parts, tuple(range(first, n_parts, n_tasks))) for first in range(n_tasks)]
     return found
 
 
@@ -237,8 +247,7 @@ def _away(wanted: Sequence[Definition]) -> list[Definition]:
     return [definition for definition in wanted if definition.scorer_id() not in here]
 
 
-def _n_trials(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, int]:
+def _n_trials(con: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> dict[str, int]:
     """Count the trials of runs, in their order."""
-    con = warehouse.connection("trials")
     found = dict(sql.run_file(con, "scoring/n_trials_of_runs", {"run_ids": list(run_ids)}).fetchall())
     return {run_id: int(found.get(run_id, 0)) for run_id in run_ids}

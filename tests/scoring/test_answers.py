@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gradetrail.scoring.answers import Share, answer_parts, whole_run
+from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.catalog import Catalog
 from tests.sql.given import RUN, live_of
+from tests.warehouse.conftest import stored as stored_warehouse
 
 OTHER = "20261201T083112Z-t-000002"
 Row = dict[str, Any]
@@ -102,3 +106,46 @@ def test_shares_are_disjoint_and_together_the_run(con: Any, monkeypatch: pytest.
     samples = [{row["sample_id"] for part in parts for row in part} for parts in shares]
     assert sum(map(len, samples)) == len(set().union(*samples)) == 30
     assert texts([row for parts in shares for part in parts for row in part]) == wanted()
+
+
+def test_parts_are_bounded_by_the_bytes_of_their_answers_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = stored_warehouse(tmp_path / "warehouse", live_of(large()))
+    monkeypatch.setattr("gradetrail.scoring.answers.FEW_TRIALS", 10)
+    monkeypatch.setattr("gradetrail.scoring.answers.PART_BYTES", 50_000)
+    with Warehouse(root) as opened:
+        stored_con = opened.connection("trials", "responses")
+        parts = [part.to_pylist() for part in answer_parts(stored_con, RUN)]
+    catalog = Catalog(live_of(large()))
+    catalog.provide("trials responses")
+    loose = [part.to_pylist() for part in answer_parts(catalog.cursor(), RUN)]
+    catalog.close()
+    for found in (parts, loose):
+        assert 4 <= len(found) <= 5, "forty answers of 5,000 bytes, 50,000 at a time"
+        assert sorted(row["sample_id"] for part in found for row in part) == sorted(
+            f"s{n}" for n in range(40)
+        )
+        assert all(len(row["text"]) == 5_000 for part in found for row in part)
+
+
+def large() -> Row:
+    """Make a run of forty answers that are long and cannot be compressed."""
+    draw = random.Random(3)
+    trials = [
+        {
+            "sample_id": f"s{n}",
+            "request_key": f"k{n}",
+            "response_id": f"r{n}",
+            "response_run_id": RUN,
+            "run_id": RUN,
+        }
+        for n in range(40)
+    ]
+    texts = [draw.randbytes(2_500).hex() for _ in range(40)]
+    responses = [
+        {"run_id": RUN, "response_id": f"r{n}", "request_key": f"k{n}", "text": text}
+        for n, text in enumerate(texts)
+    ]
+    samples = [{"sample_id": f"s{n}"} for n in range(40)]
+    return {"trials": trials, "responses": responses, "runs": [{"run_id": RUN}], "samples": samples}

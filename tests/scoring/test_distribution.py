@@ -27,9 +27,9 @@ RAY = {"RAY_USAGE_STATS_ENABLED": "0"}
 SCORE = """
 import json, sys
 from gradetrail import pipeline
-from gradetrail.scoring import distribution
+from gradetrail.scoring import answers, distribution
 
-distribution.LEAST_TRIALS, distribution.PART_TRIALS = 10, 25
+distribution.LEAST_TRIALS, answers.PART_TRIALS = 10, 25
 if len(sys.argv) > 2:
     foretold = pipeline.preview("spec.yaml", warehouse=sys.argv[1], executor="ray")
     print(json.dumps([foretold.flips, foretold.n_trials, foretold.n_unasked]))
@@ -178,7 +178,7 @@ def test_a_worker_that_is_killed_costs_no_grade(tmp_path: Path) -> None:
 def test_runs_are_split_only_where_there_are_fewer_than_cores(
     n_trials: dict[str, int], cores: int, shares: dict[str, list[Share | None]]
 ) -> None:
-    assert shares_of(n_trials, cores) == shares
+    assert shares_of(n_trials, cores, lambda _, n: max(1, -(-n // PART_TRIALS))) == shares
 
 
 def test_without_work_no_cluster_is_started(tmp_path: Path) -> None:
