@@ -215,9 +215,8 @@ def trials_version(warehouse: Warehouse, run_id: str) -> str | None:
 
     A run of stored answers alone is its plan, which is never folded but in packs.
     """
-    stems = [stem for stem in warehouse.stems("trials") if stem.startswith(f"{run_id}.")]
-    numbers = [int(stem.rpartition(".")[2].removesuffix("f")) for stem in stems]
-    return f"{run_id}.{max(numbers)}f" if numbers else None
+    number = warehouse.live.numbers["trials"].get((run_id, ""))
+    return None if number is None else f"{run_id}.{number}f"
 
 
 def ungraded(

@@ -76,6 +76,4 @@ def parts_state(
 
 def _number(warehouse: Warehouse, run_id: str, scorer_id: str) -> int:
     """Give the number of the live scores of a run by a scorer; 0 if there are none."""
-    prefix = f"{run_id}.{scorer_id[:12]}."
-    stems = [stem for stem in warehouse.stems("scores") if stem.startswith(prefix)]
-    return max((int(stem.removeprefix(prefix).removesuffix("f")) for stem in stems), default=0)
+    return warehouse.live.numbers["scores"].get((run_id, scorer_id[:12]), 0)

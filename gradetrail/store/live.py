@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.errors import Fault
-from gradetrail.store.layout import Part, ScoreFile, parse_scores
+from gradetrail.store.layout import PARQUET, Part, ScoreFile, parse_part, parse_scores
 from gradetrail.store.packs import FOLDER, Held, Record
 
 if TYPE_CHECKING:
@@ -67,6 +68,24 @@ class Live:
         if table == "scores":
             return ScoreFile(key, scorer12, number).stem
         return key if table == "samples" else Part(key, number, is_fold=table == "trials").stem
+
+    @cached_property
+    def numbers(self) -> dict[str, dict[Held, int]]:
+        """Highest numbers of what counts as a whole: a run's trials, and a run's scores by a scorer."""
+        trials = [part for stem in self.stems("trials") if (part := parse_part(f"{stem}{PARQUET}"))]
+        scores = [score for stem in self.stems("scores") if (score := parse_scores(f"{stem}{PARQUET}"))]
+        found: dict[str, dict[Held, int]] = {"trials": {}, "scores": {}}
+        for part in sorted(trials):
+            found["trials"][part.run_id, ""] = part.number
+        for score in sorted(scores):
+            found["scores"][score.run_id, score.scorer12] = score.number
+        return found
+
+    @cached_property
+    def score_files(self) -> dict[Held, str]:
+        """Files of their own with a run's scores by a scorer."""
+        named = [(parse_scores(Path(file).name), file) for file in self.files.get("scores", ())]
+        return {(score.run_id, score.scorer12): file for score, file in named if score is not None}
 
     def all_files(self) -> list[str]:
         """List every file that is read."""

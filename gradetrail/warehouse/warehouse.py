@@ -22,6 +22,7 @@ from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, did_you_mean
 from gradetrail.prices import Price, models_in, price_file, prices_of
 from gradetrail.store import Live, Store
+from gradetrail.store.layout import ScoreFile
 from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse.catalog import Catalog
 from gradetrail.warehouse.damage import may_be_damage, named_files
@@ -299,10 +300,11 @@ class Warehouse:
 
     def scores_metadata(self, run_id: str, scorer_id: str) -> dict[str, str] | None:
         """Give the key-value metadata of the live scores of (run, scorer); None if it is not graded."""
-        prefix = f"{run_id}.{scorer_id[:12]}."
-        file = next((f for f in self._live.files.get("scores", ()) if Path(f).name.startswith(prefix)), None)
+        held = (run_id, scorer_id[:12])
+        file = self._live.score_files.get(held)
         if file is None:
-            stem = next((stem for stem in self.stems("scores") if stem.startswith(prefix)), None)
+            number = self._live.numbers["scores"].get(held)
+            stem = None if number is None else ScoreFile(*held, number).stem
             return None if stem is None else self._store.notes(self._live.record, stem)
         text = "select decode(key), decode(value) from parquet_kv_metadata($file)"
         return dict(self.rows(text, {"file": file})[1])
