@@ -84,6 +84,11 @@ def is_ours(name: str) -> bool:
     return any(name in sql.names(layer) and not sql.is_macro(f"{layer}/{name}") for layer in SHOWN)
 
 
+def our_views() -> list[str]:
+    """List gradetrail's own views and tables that take no arguments."""
+    return [stem for layer in SHOWN for stem in sql.names(layer) if is_ours(stem)]
+
+
 def user_objects(root: Path) -> list[UserObject]:
     """List the user's files, sorted by name."""
     return [UserObject(path) for path in sorted((root / "sql").glob("*.sql"))]

@@ -120,6 +120,13 @@ def test_a_view_of_the_user_is_shown_in_every_format(form: str) -> None:
     assert gradetrail("show", "mine", "--task", "no such").code == 2
 
 
+def test_a_view_of_the_user_is_exported_from_behind_the_wall(tmp_path: Path) -> None:
+    target = tmp_path / "mine.parquet"
+    assert gradetrail("export", "mine", "--output", target).code == 0
+    assert sorted(pq.read_table(target)["model"].to_pylist()) == ["biased", "noisy", "rule_based"]
+    assert gradetrail("export", "nothing").code == 2
+
+
 @pytest.mark.parametrize("view", ["bomb", "bound"])
 def test_a_view_of_the_user_that_asks_for_all_memory_meets_the_limit(view: str) -> None:
     done = gradetrail("show", view, "--memory", "256MB")
