@@ -12,7 +12,7 @@ from gradetrail.cli.output import Format
 
 
 class Executor(StrEnum):
-    """Where calls are made, and answers graded."""
+    """Where calls are made and answers graded."""
 
     local = "local"
     ray = "ray"
@@ -76,7 +76,7 @@ ConcurrencyOption = Annotated[
 ]
 ExecutorOption = Annotated[
     Executor | None,
-    typer.Option("--executor", envvar="GRADETRAIL_EXECUTOR", help="Where calls are made, and answers graded."),
+    typer.Option("--executor", envvar="GRADETRAIL_EXECUTOR", help="Where calls are made and answers graded."),
 ]
 WorkersOption = Annotated[
     int | None,
