@@ -113,7 +113,8 @@ class Trials:
         return json.loads(self._said.read_text())
 
     def _state(self, folder: Path) -> State:
-        read = self._in_child(lambda: state_of(folder / "warehouse"))
+        is_whole = not self.operation.begins_damaged
+        read = self._in_child(lambda: state_of(folder / "warehouse", is_whole=is_whole))
         return {table: [(name, says) for name, says in rows] for table, rows in read.items()}
 
     def _struck(self, step: int) -> None:
@@ -128,7 +129,8 @@ class Trials:
         root = self.work / "warehouse"
         facts: dict[str, Any] = {}
         if (root / "gradetrail.json").exists():
-            facts = compared(state_of(root), self.before, self.after, promised_in(self.work))
+            seen = state_of(root, is_whole=not self.operation.begins_damaged)
+            facts = compared(seen, self.before, self.after, promised_in(self.work))
         with contextlib.suppress(SelectionError):  # a run that is gone already
             self.operation.act(self.work)
         end = state_of(root)
