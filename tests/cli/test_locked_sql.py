@@ -123,7 +123,7 @@ def test_a_view_of_the_user_is_shown_in_every_format(form: str) -> None:
 def test_a_view_of_the_user_is_exported_from_behind_the_wall(tmp_path: Path) -> None:
     target = tmp_path / "mine.parquet"
     assert gradetrail("export", "mine", "--output", target).code == 0
-    assert sorted(pq.read_table(target)["model"].to_pylist()) == ["biased", "noisy", "rule_based"]
+    assert set(pq.read_table(target)["model"].to_pylist()) == {"biased", "noisy", "rule_based"}
     assert gradetrail("export", "nothing").code == 2
 
 
