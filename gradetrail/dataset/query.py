@@ -16,7 +16,7 @@ from gradetrail import sql
 from gradetrail.dataset.columns import text_chunks
 from gradetrail.dataset.findings import Findings
 from gradetrail.dataset.rows import json_text, parse_row
-from gradetrail.errors import DatasetError, Fault
+from gradetrail.errors import DatasetError, Fault, QueryError
 
 if TYPE_CHECKING:
     import duckdb
@@ -126,10 +126,9 @@ def query_rows(table: pa.Table, query: UserSql, findings: Findings) -> pa.Table:
 
     with _connection(table, findings) as con:
         try:
-            statements = con.extract_statements(query.text)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise _error(query, "`query` is one SELECT statement", con)
-            found: pa.Table = con.sql(statements[0]).to_arrow_table()
+            found: pa.Table = con.sql(sql.one_select(con, query.text)).to_arrow_table()
+        except QueryError as error:
+            raise _error(query, error.faults[0].message, con) from None
         except duckdb.Error as error:
             raise _error(query, str(error), con) from None
         return found

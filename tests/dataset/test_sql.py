@@ -216,6 +216,8 @@ class TestQuery:
             "",
             "select 1; select 2",
             "copy dataset to 'x.csv'",
+            "with x as (copy (select 1) to 'x.csv') select * from dataset",
+            "with x as (insert into dataset select * from dataset returning *) select * from x",
             "create table t as select 1",
             "set memory_limit = '1GB'",
             "explain select 1",
