@@ -28,8 +28,8 @@ PAGE = ROOT / "docs" / "warehouse.md"
 BEGIN, END = "<!-- faults: written by make faults -->", "<!-- end of faults -->"
 NAMES = {
     "kill": "kill -9 before each step of `{}`",
-    "ENOSPC": "disk full from each step of `{}` on",
-    "EROFS": "disk read-only from each step of `{}` on",
+    "ENOSPC": "disk full from steps of `{}` on",
+    "EROFS": "disk read-only from steps of `{}` on",
 }
 
 OTHERS = {"packers": 20, "clock": 5, "cuts": 200, "vanished": 0}
