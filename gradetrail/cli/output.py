@@ -161,7 +161,7 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
         min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
         for n, name in enumerate(names)
     ]
-    widths = _fitted(widths, [cell_len(name) for name in names], _width())
+    widths = _fitted(widths, [cell_len(name) for name in names], terminal_width())
     numeric = numeric_columns(names, rows)
     if len(widths) < len(names):
         say(f"{len(names) - len(widths)} more columns do not fit; `--format jsonl` has them all")
@@ -181,7 +181,7 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
     return "".join([line(names), line(["─" * width for width in widths]), *map(line, cells)])
 
 
-def _width() -> int | None:
+def terminal_width() -> int | None:
     """Give the terminal's width; None when stdout is no terminal."""
     return os.get_terminal_size().columns if sys.stdout.isatty() else None
 

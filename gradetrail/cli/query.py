@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradetrail.cli.options import FormatOption, MemoryOption, OutputOption, TimeoutOption, WarehouseOption
-from gradetrail.cli.output import Format, check_output, say, show_rows, tell_damage, write, write_parquet
+from gradetrail.cli.output import (
+    Format,
+    check_output,
+    say,
+    show_rows,
+    tell_damage,
+    terminal_width,
+    write,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -144,16 +153,14 @@ def _draw(
 def _draw_text(
     root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, _: Path
 ) -> None:
-    import shutil
-
     from gradetrail.errors import Fault, SelectionError
-    from gradetrail.report.bars import board_bars
+    from gradetrail.report.bars import WIDTH, board_bars
 
     if view != "leaderboard":
         fix = f"name a file: --plot {view}.svg"
         raise SelectionError(Fault(f"view `{view}` has no chart as text", "--plot", fix=fix))
     with open_runs(root, run, as_of=as_of) as opened:
-        write(board_bars(opened, task=task, run=run, width=shutil.get_terminal_size((100, 24)).columns), None)
+        write(board_bars(opened, task=task, run=run, width=terminal_width() or WIDTH), None)
         tell_damage(opened)
 
 

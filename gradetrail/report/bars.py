@@ -20,10 +20,12 @@ QUERY = "charts/leaderboard"
 RANKED, UNRANKED, LINE = "●", "○", "─"
 LEAST, NAME = 20, 32
 """Cells of the narrowest scale, and of the widest name."""
+WIDTH = 100
+"""Cells of a line where no terminal says otherwise."""
 
 
 def board_bars(
-    warehouse: Warehouse, *, task: str | None = None, run: str | None = None, width: int = 100
+    warehouse: Warehouse, *, task: str | None = None, run: str | None = None, width: int = WIDTH
 ) -> str:
     """Draw a line for each entrant: its 95 % interval, a dot at its mean, hollow if it is not ranked.
 
