@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 QUERY = "charts/leaderboard"
 RANKED, UNRANKED, LINE = "●", "○", "─"
-LEAST, NAME = 20, 32
-"""Cells of the narrowest scale, and of the widest name."""
+LEAST = 20
+"""Cells of the narrowest scale; names have what is left."""
 WIDTH = 100
 """Cells of a line where no terminal says otherwise."""
 
@@ -41,20 +41,36 @@ def board_bars(
 
 
 def _board(head: tuple[str, str, str], records: Sequence[Record], width: int) -> str:
-    from rich.cells import cell_len, set_cell_size
+    from rich.cells import cell_len
 
     task, scorer, metric = head
-    label = min(NAME, max(cell_len(record["entrant"]) for record in records))
     told = [f"{record['mean']:.3f}  n {record['n']:,}{_standing(record)}" for record in records]
+    room = max(LEAST, width - LEAST - max(map(len, told)) - 4)
+    label = min(room, max(cell_len(record["entrant"]) for record in records))
     scale = max(LEAST, width - label - max(map(len, told)) - 4)
     low = min(_ends(record)[0] for record in records)
     high = max(_ends(record)[1] for record in records)
     lines = [f"{task}: {scorer}" + (f" ({metric})" if metric != "score" else "")]
     for record, text in zip(records, told, strict=True):
-        lines.append(f"{set_cell_size(record['entrant'], label)}  {_bar(record, low, high, scale)}  {text}")
+        lines.append(f"{shortened(record['entrant'], label)}  {_bar(record, low, high, scale)}  {text}")
     left, right = f"{low:.3f}", f"{high:.3f}"
     lines.append(f"{' ' * label}  {left}{right.rjust(scale - len(left))}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def shortened(name: str, cells: int) -> str:
+    """Pad a name, or leave out its middle: names of one family differ at their ends."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(name) <= cells:
+        return set_cell_size(name, cells)
+    begin = end = ""
+    for first, last in zip(name, reversed(name), strict=True):
+        if cell_len(begin + end + last) < cells:
+            end = last + end
+        if cell_len(begin + end + first) < cells:
+            begin += first
+    return set_cell_size(f"{begin}…{end}", cells)
 
 
 def _standing(record: Record) -> str:

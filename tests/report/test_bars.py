@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradetrail.errors import SelectionError
-from gradetrail.report.bars import board_bars
+from gradetrail.report.bars import shortened, board_bars
 from gradetrail.warehouse import Warehouse
 from tests.cli.command import gradetrail
 
@@ -61,3 +61,17 @@ def test_plot_without_a_file_prints_the_chart(warehouse: Path) -> None:
     done = gradetrail("show", "pairwise", "--warehouse", warehouse, "--plot")
     assert (done.code, "view `pairwise` has no chart as text" in done.err) == (2, True)
     assert "fix: name a file: --plot pairwise.svg" in done.err
+
+
+def test_long_names_are_told_apart_by_both_ends() -> None:
+    names = [
+        "a-rather-long-model-name-instruct-v1 · careful",
+        "a-rather-long-model-name-instruct-v2 · careful",
+    ]
+    cut = [shortened(name, 30) for name in names]
+    assert [len(name) for name in cut] == [30, 30] and len(set(cut)) == 2
+    for name, whole in zip(cut, names, strict=True):
+        begin, _, end = name.partition("…")
+        assert whole.startswith(begin) and whole.endswith(end) and abs(len(begin) - len(end)) <= 1
+    assert shortened("模型名称模型名称", 10) == "模型…名称 "
+    assert shortened("short", 8) == "short   "
