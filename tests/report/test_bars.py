@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradetrail.errors import SelectionError
-from gradetrail.report.bars import shortened, board_bars
+from gradetrail.report.bars import board_bars, shortened
 from gradetrail.warehouse import Warehouse
 from tests.cli.command import gradetrail
 
