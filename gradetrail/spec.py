@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from pydantic import (
 from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
 from gradetrail.scorer_spec import Block, Extract, Judge, Scorer, part_faults
-from gradetrail.spec_faults import faults_of
+from gradetrail.spec_faults import SHORT_FORMS, faults_of
 from gradetrail.spec_forms import expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
 
@@ -178,10 +179,7 @@ class Spec(Block):
         """Give `file:line` of a place in the spec, for messages."""
         if self._source is None:
             return "spec"
-        return next(
-            (self._source.where(p) for p in _older(place) if p in self._source.lines),
-            self._source.where(place),
-        )
+        return _line(self._source, place)
 
     def params(self, model: Model) -> dict[str, Any]:
         """Merge `request` and the model's own parameters; only what is stated is in it."""
@@ -208,18 +206,12 @@ def _text_of(data: bytes) -> str:
         return digest
 
 
-def _older(place: Place) -> Iterator[Place]:
-    """Yield the place as it is, and as the short and older forms spell it."""
-    yield place
-    if place[:1] == ("models",):
-        yield ("model", *place[2:])
-        yield ("model",)
-    elif place[:1] == ("scorers",):
-        yield ("scorer", *place[2:])
-        yield ("scorer",)
-    elif place[:1] == ("prompts",):
-        yield ("prompt", *place[2:])
-        yield ("prompt",)
+def _line(source: Source, place: Place) -> str:
+    """Give `file:line` of a place, which the short and older forms spell in another way."""
+    one = SHORT_FORMS.get(str(place[0])) if place else None
+    if one is not None and place[:1] not in source.lines and (one,) in source.lines:
+        place = (one, *place[2:])
+    return source.where(place)
 
 
 def load_spec(path: str | os.PathLike[str]) -> Spec:
@@ -269,8 +261,7 @@ def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:
     for fault in faults:
         if not fault.where and source is not None:
             place = tuple(int(part) if part.isdigit() else part for part in fault.field.split("."))
-            where = next((source.where(p) for p in _older(place) if p in source.lines), source.where(place))
-            fault = Fault(fault.message, where, fault.field, fault.fix)
+            fault = replace(fault, where=_line(source, place))
         placed.append(fault)
     return placed
 

@@ -7,6 +7,7 @@ found without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gradetrail.errors import Fault, SpecError
 from gradetrail.providers.check import check_model
@@ -48,8 +49,25 @@ def with_draft(error: SpecError) -> SpecError:
 
 
 def _definition_faults(spec: Spec, found: Sequence[Definition]) -> list[Fault]:
-    faults = [fault for each in found for fault in check(each, spec.where("scorers", each.name))]
-    return faults + [fault for each in found for fault in judge_faults(spec, each)]
+    faults = [
+        _at_its_option(spec, each.name, fault)
+        for each in found
+        for fault in check(each, spec.where("scorers", each.name))
+    ]
+    # what scorers share is at fault once
+    return list(dict.fromkeys(faults)) + [fault for each in found for fault in judge_faults(spec, each)]
+
+
+def _at_its_option(spec: Spec, name: str, fault: Fault) -> Fault:
+    """Place a fault at the line of the option that it names, which may stand outside the scorer."""
+    if fault.where != spec.where("scorers", name):
+        return fault
+    own = f"scorers.{name}"
+    is_own = fault.field == own or fault.field.startswith(f"{own}.")
+    start = ("scorers", name) if is_own else ()
+    rest = fault.field.removeprefix(own) if is_own else fault.field
+    keys = (int(key) if key.isdigit() else key for key in rest.split(".") if key)
+    return replace(fault, where=spec.where(*start, *keys))
 
 
 def _model_faults(spec: Spec, models: Sequence[str] = ()) -> list[Fault]:

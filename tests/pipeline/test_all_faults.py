@@ -81,6 +81,28 @@ def test_a_column_that_is_not_there_is_told_at_the_line_of_its_scorer(lab: Lab) 
     assert (Path(fault.where).name, fault.field) == ("faulty.yaml:8", "scorers.own.sql")
 
 
+@pytest.mark.parametrize("scorers", ["scorer: numeric", "scorers: {a: numeric, b: exact}"])
+def test_a_fault_of_the_shared_extraction_comes_once_and_at_its_own_line(lab: Lab, scorers: str) -> None:
+    path = lab.folder / "faulty.yaml"
+    path.write_text(
+        'name: s\ndataset: data.jsonl\nprompt: "{{ question }}"\ntarget: "{{ target }}"\n'
+        f"{scorers}\nmodel: mock/noisy\nextract: '[unclosed'\n"
+    )
+    (fault,) = faults_of(path, lab.warehouse)
+    assert (Path(fault.where).name, fault.field) == ("faulty.yaml:7", "extract.0")
+
+
+@pytest.mark.parametrize("head", ["scorer:", "scorers:\n  own:"])
+def test_a_fault_of_a_scorer_stands_at_the_line_of_its_option(lab: Lab, head: str) -> None:
+    path = lab.folder / "faulty.yaml"
+    start = (
+        'name: s\ndataset: data.jsonl\nprompt: "{{ question }}"\ntarget: "{{ target }}"\nmodel: mock/noisy\n'
+    )
+    path.write_text(f"{start}{head}\n    type: numeric\n    extract: '[unclosed'\n")
+    (fault,) = faults_of(path, lab.warehouse)
+    assert fault.where == f"{path}:{path.read_text().count(chr(10))}"
+
+
 def test_a_file_that_a_query_may_not_read_is_told_with_the_flag(lab: Lab) -> None:
     lab.run()
     before = tree(lab.warehouse)
