@@ -17,7 +17,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradetrail.dataset import Selection
-    from gradetrail.errors import GradetrailError
+    from gradetrail.errors import (
+        DatasetError,
+        DependencyError,
+        GradetrailError,
+        InterruptError,
+        LimitError,
+        QueryError,
+        ResumeError,
+        RunLockedError,
+        SelectionError,
+        SpecError,
+        StoreError,
+        UndecidedError,
+        UnusableError,
+        VerdictError,
+    )
     from gradetrail.generation.outstanding import Options
     from gradetrail.generation.plan import Narrowing
     from gradetrail.pipeline import Invocation, Run, generate, preview, run, score
@@ -28,15 +43,28 @@ if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
 
 __all__ = [
+    "DatasetError",
+    "DependencyError",
     "Generation",
     "GradetrailError",
+    "InterruptError",
     "Invocation",
+    "LimitError",
     "Narrowing",
     "Options",
+    "QueryError",
+    "ResumeError",
     "Run",
+    "RunLockedError",
     "Selection",
+    "SelectionError",
     "Spec",
+    "SpecError",
+    "StoreError",
     "ToolCall",
+    "UndecidedError",
+    "UnusableError",
+    "VerdictError",
     "Warehouse",
     "generate",
     "load_spec",
@@ -47,15 +75,28 @@ __all__ = [
 ]
 
 _HOME = {
+    "DatasetError": "gradetrail.errors",
+    "DependencyError": "gradetrail.errors",
     "Generation": "gradetrail.providers.python",
     "GradetrailError": "gradetrail.errors",
+    "InterruptError": "gradetrail.errors",
     "Invocation": "gradetrail.pipeline",
+    "LimitError": "gradetrail.errors",
     "Narrowing": "gradetrail.generation.plan",
     "Options": "gradetrail.generation.outstanding",
+    "QueryError": "gradetrail.errors",
+    "ResumeError": "gradetrail.errors",
     "Run": "gradetrail.pipeline",
+    "RunLockedError": "gradetrail.errors",
     "Selection": "gradetrail.dataset",
+    "SelectionError": "gradetrail.errors",
     "Spec": "gradetrail.spec",
+    "SpecError": "gradetrail.errors",
+    "StoreError": "gradetrail.errors",
     "ToolCall": "gradetrail.providers.response",
+    "UndecidedError": "gradetrail.errors",
+    "UnusableError": "gradetrail.errors",
+    "VerdictError": "gradetrail.errors",
     "Warehouse": "gradetrail.warehouse",
     "generate": "gradetrail.pipeline",
     "load_spec": "gradetrail.spec",
