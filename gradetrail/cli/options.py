@@ -29,7 +29,12 @@ WarehouseOption = Annotated[
 FormatOption = Annotated[
     Format, typer.Option("--format", envvar="GRADETRAIL_FORMAT", help="How to print the result.")
 ]
-OutputOption = Annotated[Path | None, typer.Option("--output", help="Write to this file instead of stdout.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", help="Write to this file instead of stdout; its suffix is the format, if none is given."
+    ),
+]
 ModelOption = Annotated[
     list[str] | None,
     typer.Option("--model", envvar="GRADETRAIL_MODEL", help="Only this model; may be repeated."),

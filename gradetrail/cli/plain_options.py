@@ -14,6 +14,8 @@ from typing import Any, Union, get_args, get_origin
 
 from typer.core import TyperCommand, TyperGroup
 
+from gradetrail.cli.suffixes import settle_format
+
 _NOT_PLAIN = object()
 VALUE_LEFT_OUT = {"--plot": "-"}
 """Options whose value may be left out, each with what that means."""
@@ -23,8 +25,11 @@ class PlainCommand(TyperCommand):
     """A command whose parameters try the plain reading first."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words; `--plot` without a value is `--plot -`."""
-        return super().parse_args(ctx, _with_values(args))
+        """Parse the words; `--plot` without a value is `--plot -`, and a suffix of `--output` is a format."""
+        rest = super().parse_args(ctx, _with_values(args))
+        if not ctx.resilient_parsing:
+            settle_format(ctx)
+        return rest
 
     def get_params(self, ctx: Any) -> Any:
         """List the parameters, that for help included."""
