@@ -238,10 +238,14 @@ def sql(
 
     params: dict[str, Any] = _named_values(param, "--param")
     runs = _named_values(run, "--run")
-    limits, moment = limits_from(timeout, memory), parse_moment(as_of)
+    moment = parse_moment(as_of)
 
-    def reopen() -> LockedWarehouse:
-        root, own_files = warehouse_folder(warehouse), allow_files or ()
+    def reopen(timeout_s: float | None) -> LockedWarehouse:
+        root, own_files, limits = (
+            warehouse_folder(warehouse),
+            allow_files or (),
+            limits_from(timeout_s, memory),
+        )
         return open_locked(root, *runs.values(), limits=limits, as_of=moment, own_files=own_files)
 
     def params_in(opened: LockedWarehouse) -> dict[str, Any]:
@@ -251,14 +255,14 @@ def sql(
         from gradetrail.cli.shell import Setup, Shell
 
         check_output(output)
-        with Shell(Setup(reopen, params_in, form, output)) as shell:
+        with Shell(Setup(reopen, params_in, form, timeout, output)) as shell:
             shell.talk()
         return
     if query in (None, "-"):
         if sys.stdin.isatty():
             raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
         query = sys.stdin.read()
-    with reopen() as opened:
+    with reopen(timeout) as opened:
         _print(opened, str(query), params_in(opened), form, output)
 
 

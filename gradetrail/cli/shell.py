@@ -20,12 +20,12 @@ from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from gradetrail.cli.completion import SqlCompleter, is_whole, names_in
+from gradetrail.cli.completion import WORDS, SqlCompleter, is_whole, names_in
 from gradetrail.cli.output import FORMATS, Format, say, tell_damage
 from gradetrail.cli.pager import page
 from gradetrail.cli.streaming import print_query
 from gradetrail.cli.views import view_rows
-from gradetrail.errors import Fault, GradetrailError, SelectionError, did_you_mean
+from gradetrail.errors import Fault, GradetrailError, LimitError, SelectionError, did_you_mean
 
 if TYPE_CHECKING:
     from gradetrail.warehouse.locked import LockedWarehouse
@@ -36,6 +36,7 @@ COMMANDS = {
     "\\views": "every view and table, and what it says",
     "\\d VIEW": "the columns of a view",
     "\\format FORMAT": f"how results are printed: {', '.join(Format)}",
+    "\\timeout SECONDS": "how long a query may take",
     "\\refresh": "read what was stored since",
     "\\help": "this",
     "\\q": "leave, as Ctrl-D does",
@@ -49,11 +50,12 @@ GREETING = (
 class Setup:
     """What the shell was started with."""
 
-    reopen: Callable[[], LockedWarehouse]
-    """Open the warehouse as it is now."""
+    reopen: Callable[[float | None], LockedWarehouse]
+    """Open the warehouse as it is now, with the seconds that a query may take; None is the usual."""
     params: Callable[[LockedWarehouse], Mapping[str, Any]]
     """Values for `$name`, which may depend on what is there now."""
     form: Format
+    timeout_s: float | None
     output: Path | None
     """File that each result is written to, instead of the screen."""
 
@@ -80,7 +82,8 @@ class Shell:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._form = setup.form
-        self._opened = setup.reopen()
+        self._timeout_s = setup.timeout_s
+        self._opened = setup.reopen(self._timeout_s)
         self._params = setup.params(self._opened)
         is_open = Condition(lambda: not is_whole(get_app().current_buffer.text))
         self._session: PromptSession[str] = PromptSession(
@@ -113,13 +116,17 @@ class Shell:
                 continue
             except EOFError:
                 return
-            if text.rstrip(";").strip() in ("\\q", "exit", "quit"):
+            word = text.rstrip(";").strip().lower()
+            text = WORDS.get(word, text)
+            if text.rstrip(";").strip() == "\\q":
                 return
             self._answer_safely(text)
 
     def _answer_safely(self, text: str) -> None:
         try:
             self._answer(text)
+        except LimitError as error:
+            say(f"error: {error}".replace("`--timeout ", "`\\timeout "))
         except GradetrailError as error:
             say(f"error: {error}")
         except KeyboardInterrupt:
@@ -164,6 +171,9 @@ class Shell:
             if rest not in list(Format):
                 raise SelectionError(Fault(f"no format `{rest}`", "\\format", fix=did_you_mean(rest, Format)))
             self._form = Format(rest)
+        elif command == "\\timeout":
+            self._timeout_s = _seconds(rest)
+            self._refresh()
         elif command == "\\refresh":
             self._refresh()
         elif command in ("\\help", "\\h", "\\?"):
@@ -173,11 +183,21 @@ class Shell:
             raise SelectionError(Fault(f"no command `{command}`", fix=did_you_mean(command, known)))
 
     def _refresh(self) -> None:
-        opened = self._setup.reopen()
+        opened = self._setup.reopen(self._timeout_s)
         self._params = self._setup.params(opened)
         self._opened.close()
         self._opened = opened
         self._session.completer = self._completer()
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds < float("inf"):
+        raise SelectionError(Fault(f"`{text}` is no time", "\\timeout", fix="write \\timeout 60"))
+    return seconds
 
 
 def _count(n: int) -> str:

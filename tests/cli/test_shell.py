@@ -108,12 +108,17 @@ def test_a_query_is_answered_and_ctrl_d_leaves(terminal: Terminal) -> None:
     assert terminal.leave() == 0
 
 
-@pytest.mark.parametrize("word", ["\\q", "exit", "quit;"])
+@pytest.mark.parametrize("word", ["\\q", "exit", "quit", "QUIT;"])
 def test_words_that_leave(terminal: Terminal, word: str) -> None:
     terminal.child.send(word + "\r")
     terminal.child.expect(pexpect.EOF)
     terminal.child.close()
     assert terminal.child.exitstatus == 0
+
+
+@pytest.mark.parametrize("word", ["help", "help;", "\\help", "\\?"])
+def test_words_that_help(terminal: Terminal, word: str) -> None:
+    assert re.search(r"\\timeout SECONDS +how long", terminal.ask(word))
 
 
 def test_a_query_goes_on_until_its_semicolon(terminal: Terminal) -> None:
@@ -164,6 +169,17 @@ def test_a_query_that_meets_a_limit_does_not_end_the_shell(warehouse: Path, tmp_
     assert "it needs more than 256 MB of memory" in opened.ask("select length(repeat('a', 4000000000));")
     assert "42" in opened.ask("select 42;")
     assert opened.leave() == 0
+
+
+def test_the_time_of_a_query_is_set_in_the_shell(terminal: Terminal) -> None:
+    terminal.ask("\\timeout 1")
+    said = terminal.ask(ASLEEP)
+    assert "it took more than 1 s" in said
+    assert "`\\timeout 2` gives it twice as long" in said
+    assert "it took more than 1 s" in terminal.ask(ASLEEP)
+    for text in ("", "soon", "0", "nan"):
+        assert "is no time" in terminal.ask(f"\\timeout {text}")
+    assert "4,3\r\n" in terminal.ask("\\format csv") + terminal.ask("select 4 as a, $x as b;")
 
 
 @pytest.mark.parametrize("query", [ENDLESS, DEAF, ASLEEP], ids=["endless", "deaf", "asleep"])
