@@ -22,7 +22,7 @@ A failure of a call is a row; a broken spec, file, key or machine is an exceptio
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -61,7 +61,9 @@ class SpecError(GradetrailError):
     """The spec, or a file that it names, is at fault."""
 
     draft: object | None = None
-    """The spec under another name, where only its name is at fault, so that its content can be checked."""
+    """The spec without what is at fault, so that the rest can be checked; None if nothing is left."""
+    own_faults: Callable[[Iterable[Fault]], list[Fault]] = list
+    """Keeps those faults of the draft that do not follow from what it leaves out."""
 
 
 class DatasetError(GradetrailError):

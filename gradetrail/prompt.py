@@ -94,16 +94,21 @@ def _compiled(source: str) -> Any:
     return environment().from_string(source)
 
 
+TEMPLATE_FIX = (
+    "a field is `{{ name }}`, a condition `{% if name %}...{% endif %}`; braces as text `{{ '{{' }}`"
+)
+
+
 def syntax_fault(source: str, where: str, field: str) -> Fault | None:
     """Say what is wrong with a template's syntax; None if nothing is."""
     try:
         _compiled(source)
     except TemplateSyntaxError as error:
         unknown = re.match(r"No filter named '([^']+)'", error.message or "")
-        fix = did_you_mean(unknown[1], environment().filters) if unknown else ""
+        fix = did_you_mean(unknown[1], environment().filters) if unknown else TEMPLATE_FIX
         return Fault(f"template: {error.message} (template line {error.lineno})", where, field, fix)
     except TemplateError as error:
-        return Fault(f"template: {error}", where, field)
+        return Fault(f"template: {error}", where, field, TEMPLATE_FIX)
     return None
 
 

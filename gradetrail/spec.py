@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +26,7 @@ from pydantic import (
 from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
 from gradetrail.scorer_spec import Block, Extract, Judge, Scorer, part_faults
+from gradetrail.spec_draft import Draft, place_of
 from gradetrail.spec_faults import SHORT_FORMS, faults_of
 from gradetrail.spec_forms import expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
@@ -37,6 +38,8 @@ __all__ = [
 
 INLINE_LIMIT = 1_000_000
 """Bytes up to which a text file named by the spec is kept whole; above, its digest."""
+DRAFTS = 5
+"""Times that what is at fault is left out, since leaving it out may leave a block incomplete."""
 PROVIDERS = ("anthropic", "http", "mock", "openai", "openai_compatible", "python", "replay")
 
 
@@ -230,38 +233,48 @@ def spec_from(value: Mapping[str, Any], *, base: Path = Path(), source: Source |
     """Validate a spec that is given as a mapping (Python) or parsed from a file."""
     faults: list[Fault] = []
     raw = expand_spec(dict(value), faults)
-    try:
-        spec = Spec.model_validate(raw, context={"is_expanded": True})
-    except ValidationError as error:
-        faults.extend(faults_of(error, Spec))
-        raise _error_of(faults, value, base, source) from None
+    spec, found = _checked(raw)
+    faults.extend(found)
+    if spec is None or faults:
+        raise _error_of(faults, raw, base, source)
     spec._base, spec._source = base, source
-    faults.extend(_cross_checks(spec))
-    if faults:
-        raise SpecError(*_placed(faults, source))
     return spec
 
 
-def _error_of(faults: list[Fault], value: Mapping[str, Any], base: Path, source: Source | None) -> SpecError:
-    """Make the error; where the name alone is at fault, what the content of the spec has is found too."""
-    placed = _placed(faults, source)
-    if any(fault.field != "name" for fault in faults):
-        return SpecError(*placed)
+def _checked(raw: Mapping[str, Any]) -> tuple[Spec | None, list[Fault]]:
+    """Validate the full form; None where it has not even the form of a spec."""
     try:
-        draft = spec_from({**value, "name": "unnamed"}, base=base, source=source)
-    except SpecError as error:
-        return SpecError(*placed, *error.faults)
-    found = SpecError(*placed)
-    found.draft = draft
-    return found
+        spec = Spec.model_validate(raw, context={"is_expanded": True})
+    except ValidationError as error:
+        return None, faults_of(error, Spec)
+    return spec, list(_cross_checks(spec))
+
+
+def _error_of(
+    faults: Sequence[Fault], raw: Mapping[str, Any], base: Path, source: Source | None
+) -> SpecError:
+    """Make the error, with what the rest of the spec has, and the rest as a draft to be checked further."""
+    told, draft, spec = list(faults), Draft(raw), None
+    found = told
+    for _ in range(DRAFTS):
+        draft.leave_out(found)
+        spec, found = _checked(draft.raw)
+        if spec is not None:  # else what is found is a block that lacks what was left out
+            told += [fault for fault in draft.own(found) if fault not in told]
+        if not found:
+            break
+    error = SpecError(*_placed(told, source))
+    if spec is not None and not found:
+        spec._base, spec._source = base, source
+        error.draft, error.own_faults = spec, draft.own
+    return error
 
 
 def _placed(faults: list[Fault], source: Source | None) -> list[Fault]:
     placed = []
     for fault in faults:
         if not fault.where and source is not None:
-            place = tuple(int(part) if part.isdigit() else part for part in fault.field.split("."))
-            fault = replace(fault, where=_line(source, place))
+            fault = replace(fault, where=_line(source, place_of(fault.field)))
         placed.append(fault)
     return placed
 

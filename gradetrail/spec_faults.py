@@ -36,6 +36,28 @@ _MESSAGES = {
 }
 
 
+_EXAMPLES = {
+    "must be a mapping": "`{key}: {{...}}`, with its keys indented below it",
+    "must be a list": "`{key}: [...]`",
+    "must be text": '`{key}: "..."`',
+    "must be a whole number": "`{key}: 4`, without quotes",
+    "must be a number": "`{key}: 0.5`, without quotes",
+    "must be true or false": "`{key}: true`, without quotes",
+    "must be greater": "write a greater number",
+    "must be less": "write a smaller number",
+    "must not be empty": "name at least one",
+}
+"""What to write, by how the message begins."""
+
+
+def _fix(message: str, key: Place) -> str:
+    """Say what to write in the place of a value that is not allowed; empty if the message says it."""
+    example = next((text for start, text in _EXAMPLES.items() if message.startswith(start)), "")
+    name = next((part for part in reversed(key) if isinstance(part, str)), "")
+    text = example.format(key=name)
+    return f"write {text}" if text.startswith("`") else text
+
+
 def scorer_types() -> list[str]:
     """List the types that a scorer can have."""
     return [extra.tag for kind in get_args(get_args(Scorer)[0]) for extra in kind.__metadata__]
@@ -50,6 +72,7 @@ def faults_of(error: ValidationError, root: type[BaseModel]) -> list[Fault]:
         if item["type"] == "extra_forbidden"
     }
     unknown |= {(block, "rule") for block, name in unknown if name in RULE_FORMS}
+    unknown |= {((), long) for long, short in SHORT_FORMS.items() if ((), short) in unknown}
     places = [place for (place, _), _ in items]
     faults = [
         _fault(place, known, item)
@@ -89,7 +112,9 @@ def _fault(place: Place, known: Sequence[str], item: Any) -> Fault:
         return Fault(f"`{given}` is not allowed", field=field, fix=did_you_mean(str(given), allowed))
     message = _MESSAGES.get(kind, item["msg"].removeprefix("Value error, ").replace("Input should", "must"))
     is_shown = kind != "value_error" and not isinstance(given, dict | list | tuple)
-    return Fault(f"{message}{f' (given: {given!r})' if is_shown else ''}", field=field)
+    return Fault(
+        f"{message}{f' (given: {given!r})' if is_shown else ''}", field=field, fix=_fix(message, place)
+    )
 
 
 def _walked(location: Sequence[str | int], root: type[BaseModel]) -> tuple[Place, list[str]]:

@@ -16,7 +16,7 @@ from gradetrail.dataset.contents import Contents
 from gradetrail.dataset.findings import Findings
 from gradetrail.dataset.rows import JsonFloat, field_text, json_text, parse_row
 from gradetrail.dataset.selection import Selection, check_selection, choose
-from gradetrail.errors import did_you_mean
+from gradetrail.errors import DatasetError, Fault, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradetrail.dataset.source import Source
     from gradetrail.spec import Spec
 
-__all__ = ["JsonFloat", "Samples", "Selection", "json_text", "load_samples", "parse_row"]
+__all__ = ["JsonFloat", "Samples", "Selection", "json_text", "load_samples", "missing_files", "parse_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,22 @@ def load_samples(spec: Spec, selection: Selection = Selection(), frame: object |
     chosen = _chosen(spec, index, places, rows, findings)
     findings.check()
     return Samples(identity, index, chosen, rows.content, findings.warnings)
+
+
+def missing_files(spec: Spec) -> list[Fault]:
+    """Say which files of the dataset are not there, or are of no known kind; the Hub is not asked."""
+    from gradetrail.dataset.hub import PREFIX
+    from gradetrail.dataset.source import file_sources
+
+    if (spec.dataset.path or "").startswith(PREFIX):
+        return []
+    findings = Findings()
+    try:
+        file_sources(spec, findings)
+        findings.check()
+    except DatasetError as error:
+        return list(error.faults)
+    return []
 
 
 def _queried(spec: Spec, sources: Sequence[Source], findings: Findings) -> Source:

@@ -6,12 +6,15 @@ found without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gradetrail.dataset import missing_files
 from gradetrail.errors import Fault, SpecError
+from gradetrail.prompt import Renderer, syntax_fault
 from gradetrail.providers.check import check_model
-from gradetrail.scoring.grade import Definition, check, definitions
+from gradetrail.scorer_spec import Switch
+from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.judge_check import judge_faults
 from gradetrail.spec import Spec
 
@@ -28,24 +31,50 @@ def checked_definitions(spec: Spec) -> list[Definition]:
     return found
 
 
-def definitions_to_run(spec: Spec, models: Sequence[str] = ()) -> list[Definition]:
-    """Give the spec's scorers; where one is at fault, SpecError also has the faults of the models' files.
+def definitions_to_run(
+    spec: Spec, models: Sequence[str] = (), *, has_frame: bool = False
+) -> list[Definition]:
+    """Give the spec's scorers; SpecError with every fault that can be known before a sample is read.
 
-    `models` are those that are asked for; none means all.
+    `models` are those that are asked for; none means all. With a frame the dataset's file is not read.
     """
-    try:
-        return checked_definitions(spec)
-    except SpecError as error:
-        raise SpecError(*error.faults, *_model_faults(spec, models)) from None
+    found = definitions(spec)
+    faults = _definition_faults(spec, found)
+    templates = [*Renderer(spec, with_examples=False).faults(), *_template_faults(spec, found)]
+    if faults or templates:
+        raise SpecError(*faults, *templates, *_model_faults(spec, models), *_file_faults(spec, has_frame))
+    return found
 
 
 def with_draft(error: SpecError) -> SpecError:
-    """Add to the faults of a spec that has only a bad name what else is wrong with it."""
+    """Add to the faults of a spec's form what else is wrong with it."""
     if not isinstance(error.draft, Spec):
         return error
-    spec = error.draft
-    faults = [*_definition_faults(spec, definitions(spec)), *_model_faults(spec)]
-    return SpecError(*error.faults, *faults)
+    try:
+        definitions_to_run(error.draft, has_frame=error.draft.dataset.path is None)
+        more = _file_faults(error.draft, error.draft.dataset.path is None)
+        more += _model_faults(error.draft)
+    except SpecError as further:
+        more = list(further.faults)
+    return SpecError(*error.faults, *error.own_faults(more))
+
+
+def _file_faults(spec: Spec, has_frame: bool) -> list[Fault]:
+    return [] if has_frame else missing_files(spec)
+
+
+def _template_faults(spec: Spec, found: Sequence[Definition]) -> Iterator[Fault]:
+    """Check the syntax of the templates that scorers have of their own."""
+    for each in found:
+        field = f"scorers.{each.name}"
+        switch = {"on": each.scorer.on} if isinstance(each.scorer, Switch) else {}
+        for case in each.cases().values() or [each]:
+            target = case.scorer.target
+            own = target if isinstance(target, list) else [target] if target is not None else []
+            for text in [*own, *(switch or columns(case)).values()]:
+                fault = syntax_fault(text, spec.where("scorers", each.name), field)
+                if fault is not None:
+                    yield fault
 
 
 def _definition_faults(spec: Spec, found: Sequence[Definition]) -> list[Fault]:

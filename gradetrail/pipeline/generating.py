@@ -112,7 +112,7 @@ class Run:
 
 def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     """Validate spec, data, templates and scorers, and plan every trial; nothing is written."""
-    scorers = definitions_to_run(job.spec, invocation.narrowing.models)
+    scorers = definitions_to_run(job.spec, invocation.narrowing.models, has_frame=job.frame is not None)
 
     watches = [TargetWatch(definition) for definition in scorers]
     prompts = [definition.judge_prompt() if definition.judge else None for definition in scorers]

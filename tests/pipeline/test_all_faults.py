@@ -81,6 +81,55 @@ def test_a_column_that_is_not_there_is_told_at_the_line_of_its_scorer(lab: Lab) 
     assert (Path(fault.where).name, fault.field) == ("faulty.yaml:8", "scorers.own.sql")
 
 
+SIX = """\
+name: six
+dataset: dta.jsonl
+prompt: "{{ question }"
+target: "{{ target }}"
+model: opena/gpt-5
+epochs: two
+extract: '[un'
+scorers:
+  a: {type: numeric, extract: '(b', tolerence: 3}
+  b: {type: regex, pattern: '(c'}
+  c: {type: combine, of: [a, zz]}
+  d: {type: exact, target: "{{ x | nofilter }}"}
+"""
+
+
+def test_faults_of_form_models_patterns_templates_and_files_come_in_one_round(lab: Lab) -> None:
+    path = lab.folder / "six.yaml"
+    path.write_text(SIX)
+    faults = faults_of(path, lab.warehouse)
+    assert sorted(fault.field for fault in faults if not fault.message.startswith("no such file")) == [
+        "epochs", "extract.0", "models.0.model", "prompts.default", "scorers.a.extract.0",
+        "scorers.a.tolerence", "scorers.b.pattern", "scorers.c.of", "scorers.d",
+    ]  # fmt: skip
+    assert [fault for fault in faults if fault.message.startswith("no such file")]
+    assert all(fault.fix and fault.where for fault in faults)
+
+
+def test_a_fault_of_form_brings_no_fault_that_only_follows_from_it(lab: Lab) -> None:
+    path = lab.folder / "few.yaml"
+    path.write_text(
+        'name: few\ndataset: data.jsonl\nprompt: 3\ntargt: "{{ target }}"\n'
+        "request: {max_tokens: many}\nmodel: anthropic/claude\n"
+        "scorers:\n  a: {type: exat}\n  b: {type: combine, of: [a]}\n  c: numeric\n"
+    )
+    fields = {fault.field for fault in faults_of(path, lab.warehouse)}
+    assert fields == {"prompts.default", "targt", "request.max_tokens", "scorers.a"}
+
+
+def test_what_is_wrong_in_a_valid_form_comes_with_the_missing_dataset(lab: Lab) -> None:
+    path = lab.folder / "valid.yaml"
+    path.write_text(
+        "name: s\ndataset: dta.jsonl\nprompt: '{{ question }'\ntarget: x\n"
+        "scorers: {a: {type: regex, pattern: '(c'}, b: exact}\nmodel: mock/noisy\n"
+    )
+    messages = [fault.message[:12] for fault in faults_of(path, lab.warehouse)]
+    assert sorted(messages) == ["no such file", "not a regula", "template: un"]
+
+
 @pytest.mark.parametrize("scorers", ["scorer: numeric", "scorers: {a: numeric, b: exact}"])
 def test_a_fault_of_the_shared_extraction_comes_once_and_at_its_own_line(lab: Lab, scorers: str) -> None:
     path = lab.folder / "faulty.yaml"

@@ -18,14 +18,24 @@ WHOLE: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("parts", "field", "message", "fix"),
     [
-        ({"epochs": "two"}, "epochs", "must be a whole number (given: 'two')", ""),
-        ({"epochs": 0}, "epochs", "must be greater than 0 (given: 0)", ""),
-        ({"request": {"temperature": "hot"}}, "request.temperature", "must be a number (given: 'hot')", ""),
-        ({"prompt": 3}, "prompts.default", "must be a mapping or its short form (given: 3)", ""),
+        ({"epochs": "two"}, "epochs", "must be a whole number (given: 'two')", "`epochs: 4`"),
+        ({"epochs": 0}, "epochs", "must be greater than 0 (given: 0)", "a greater number"),
+        (
+            {"request": {"temperature": "hot"}},
+            "request.temperature",
+            "must be a number (given: 'hot')",
+            "`temperature: 0.5`",
+        ),
+        (
+            {"prompt": 3},
+            "prompts.default",
+            "must be a mapping or its short form (given: 3)",
+            "`default: {...}`",
+        ),
         ({"prompt": [{"usr": "a"}]}, "prompts.default.messages.0.usr", "`usr` is not allowed", "`user`"),
         ({"models": [{"modell": "x"}]}, "models.0.modell", "unknown key `modell`", "`model`"),
         ({"choices": {"form": "a", "answer": "b"}}, "choices.form", "unknown key `form`", "`from`"),
-        ({"scorers": {}}, "scorers", "must not be empty", ""),
+        ({"scorers": {}}, "scorers", "must not be empty", "at least one"),
         ({"scorer": {"tpe": "exact"}}, "scorers.scorer", "a scorer needs a `type`", "numeric"),
         ({"scorer": {"type": "exat"}}, "scorers.exat", "unknown scorer type `exat`", "`exact`"),
         ({"extract": [{"regx": "a"}]}, "extract.0.regx", "unknown key `regx`", "`regex`"),
@@ -40,6 +50,14 @@ def test_a_mistake_is_one_fault(parts: dict[str, Any], field: str, message: str,
     (fault,) = caught.value.faults
     assert (fault.field, fault.message) == (field, message)
     assert fix in fault.fix
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("scorer", "scorr"), ("model", "modle"), ("prompt", "promt")])
+def test_a_misspelt_short_form_is_one_fault(right: str, wrong: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        spec_from({wrong if key == right else key: value for key, value in WHOLE.items()})
+    (fault,) = caught.value.faults
+    assert (fault.field, f"did you mean `{right}`?" in fault.fix) == (wrong, True)
 
 
 @pytest.mark.parametrize("kind", ["numeric", "exact", "includes", "choice"])
