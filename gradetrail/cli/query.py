@@ -92,7 +92,9 @@ def show(
         (_draw_text if plot == Path("-") else _draw)(root, view, run, task, moment, plot)
         return
     if print_sql:
-        write(f"{_definition(root, view)}\n", None)
+        from gradetrail.cli.views import query_behind
+
+        write(f"{query_behind(root, view)}\n", None)
         return
     if task is not None:
         _check_task(root, task)
@@ -353,18 +355,3 @@ def _print(
     else:
         show_rows(*opened.rows(query, params), form, output)
     tell_damage(opened)
-
-
-def _definition(root: Path, view: str) -> str:
-    from gradetrail import sql as sql_files
-    from gradetrail.errors import Fault, SelectionError, did_you_mean
-
-    # a view and the macro that it calls may have one name
-    for layer in sorted(sql_files.LAYERS, key=lambda layer: layer != "views"):
-        if view in sql_files.names(layer):
-            return sql_files.text_of(f"{layer}/{view}").rstrip()
-    own = root / "sql" / f"{view}.sql"
-    if own.is_file():
-        return own.read_text(encoding="utf-8").rstrip()
-    known = [name for layer in sql_files.LAYERS for name in sql_files.names(layer)]
-    raise SelectionError(Fault(f"no view `{view}`", "show", fix=did_you_mean(view, known)))

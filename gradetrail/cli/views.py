@@ -1,4 +1,4 @@
-"""`show --help-views`: what every view and table says, from the files and the catalog that make them."""
+"""`show --help-views` and `--sql`: what every view says, from the files and the catalog that make them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ LAYERS = ("views", "base")
 """Layers that are meant for users."""
 HEADER_LINES = 4
 """What an object says, its grain, its units, its source."""
+_CREATES = re.compile(
+    r"((?:\s|--[^\n]*\n)*)create\s+(?:or\s+replace\s+)?(?:view|table)\s+(?:\"[^\"]+\"|\w+)\s+as\s+",
+    re.IGNORECASE,
+)
+"""The beginning of a file, with the comments before what it creates."""
 
 
 def print_views(root: Path, name: str | None, form: Format, output: Path | None) -> None:
@@ -29,6 +34,26 @@ def view_rows(root: Path, name: str | None) -> tuple[list[str], list[list[Any]]]
     if name is None:
         return ["view", "says", "one_row_per", "arguments"], list(_all(root))
     return ["column", "type", "says"], _columns(root, name)
+
+
+def query_behind(root: Path, view: str) -> str:
+    """Give the SELECT of a view with its head comment, a macro (it needs arguments) whole; SelectionError."""
+    text = _file_of(root, view).partition("\ncomment on ")[0].rstrip()
+    return _CREATES.sub(r"\1", text, count=1) if _CREATES.match(text) else text
+
+
+def _file_of(root: Path, view: str) -> str:
+    from gradetrail.errors import Fault, SelectionError, did_you_mean
+
+    # a view and the macro that it calls may have one name
+    for layer in sorted(sql.LAYERS, key=lambda layer: layer != "views"):
+        if view in sql.names(layer):
+            return sql.text_of(f"{layer}/{view}")
+    own = root / "sql" / f"{view}.sql"
+    if own.is_file():
+        return own.read_text(encoding="utf-8")
+    known = [name for layer in sql.LAYERS for name in sql.names(layer)]
+    raise SelectionError(Fault(f"no view `{view}`", "show", fix=did_you_mean(view, known)))
 
 
 def _all(root: Path) -> Iterator[list[Any]]:

@@ -184,7 +184,8 @@ def test_a_view_of_the_users_own_shows_up(lab: Lab) -> None:
     folder.mkdir()
     (folder / "easy.sql").write_text("create view easy as select sample_id from graded where is_pass")
     assert len(json.loads(gradetrail("show", "easy", "--format", "json").raw)) == 6
-    assert "create view easy" in gradetrail("show", "easy", "--sql").out
+    behind = gradetrail("show", "easy", "--sql").out
+    assert behind == "select sample_id from graded where is_pass\n"
     assert gradetrail("sql", "select count(*) as n from easy", "--format", "jsonl").out == '{"n": 6}\n'
 
 

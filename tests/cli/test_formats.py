@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from gradetrail.cli.cells import plain, shown
 from gradetrail.cli.output import Format, show_rows
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.locked import LockedWarehouse
 from tests.cli.command import gradetrail
 from tests.pipeline.lab import Lab
 
@@ -210,14 +210,25 @@ def test_every_view_prints_the_same_rows_in_every_format(done_once: Lab) -> None
         assert len(list(csv.reader(io.StringIO(text, newline="")))) == len(rows) + 1, view
 
 
-def test_show_sql_prints_the_file_behind_a_view_and_it_runs(done_once: Lab) -> None:
-    with Warehouse(done_once.warehouse) as opened:
-        views = list(opened.views())
-    for view in views:
-        done = gradetrail("show", view, "--sql")
-        assert (done.code, done.err) == (0, ""), view
-        assert re.search(rf"\b(view|table) {view}\b", done.out), view
-        assert done.out.startswith("-- ")
+def test_show_sql_prints_a_query_that_gives_the_view(done_once: Lab) -> None:
+    with LockedWarehouse(done_once.warehouse) as opened:
+        for view in opened.views():
+            done = gradetrail("show", view, "--sql")
+            assert (done.code, done.err) == (0, ""), view
+            assert done.out.startswith("-- "), view
+            names, rows = opened.rows(done.out)
+            expected, same = opened.rows(f"from {view}")
+            assert (names, len(rows)) == (expected, len(same)), view
+
+
+def test_what_show_sql_prints_is_asked_as_it_is(done_once: Lab) -> None:
+    query = gradetrail("show", "wrong", "--sql").out
+    done = gradetrail("sql", "-", "--format", "csv", stdin=query)
+    assert (done.code, done.raw) == (0, gradetrail("show", "wrong", "--format", "csv").raw)
+
+
+def test_show_sql_keeps_the_arguments_of_a_macro(done_once: Lab) -> None:
+    assert "macro gate(\n    a_run,\n    b_run," in gradetrail("show", "gate", "--sql").out
 
 
 def test_the_board_of_several_tasks_is_one_document(done_once: Lab) -> None:
