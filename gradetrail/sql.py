@@ -278,15 +278,20 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
         statements = con.extract_statements(text)
     except duckdb.Error as error:
         raise QueryError(Fault(str(error).strip(), "query")) from error
-    kinds = [statement.type.name.lower() for statement in statements] or ["none"]
+    kinds = [statement.type.name.lower() for statement in statements]
+    if not kinds:
+        fix = "write one SELECT, such as: select * from runs"
+        raise QueryError(Fault("there is no statement", "query", fix=fix))
     if kinds == ["select"]:
         refusal, steps = run_file(con, "warehouse/named_steps", {"query": text}).fetchall()[0]
         if refusal is not None:
             raise QueryError(Fault(str(refusal), "query"))
         kinds = ["select", *(step.split("_")[0].lower() for step in steps if step not in READING_STEPS)]
     if kinds != ["select"]:
-        reason = f"a query is one SELECT; this has: {', '.join(kinds)}"
-        raise QueryError(Fault(reason, "query", fix="views are read-only"))
+        count = f" {len(statements)} statements" if len(statements) > 1 else ""
+        reason = f"a query is one SELECT; this has{count}: {', '.join(dict.fromkeys(kinds))}"
+        fix = "one statement at a time" if set(kinds) == {"select"} else "views are read-only"
+        raise QueryError(Fault(reason, "query", fix=fix))
     return statements[0]
 
 

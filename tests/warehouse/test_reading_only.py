@@ -34,6 +34,30 @@ def test_a_step_that_writes_is_refused_and_no_file_is_touched(root: Path, text: 
     assert tree(root) == before
 
 
+@pytest.mark.parametrize(
+    ("text", "reason", "fix"),
+    [
+        ("select 1; select 2", "this has 2 statements: select", "one statement at a time"),
+        (
+            "create table x(i int); drop table x; drop table x",
+            "3 statements: create, drop",
+            "views are read-only",
+        ),
+        ("drop view runs", "this has: drop", "views are read-only"),
+        (" -- nothing", "there is no statement", "write one SELECT, such as: select * from runs"),
+        ("", "there is no statement", "write one SELECT, such as: select * from runs"),
+    ],
+)
+def test_a_refusal_says_what_there_is_once_and_what_helps(
+    root: Path, text: str, reason: str, fix: str
+) -> None:
+    with Warehouse(root) as warehouse, pytest.raises(QueryError) as caught:
+        warehouse.rows(text)
+    (fault,) = caught.value.faults
+    assert fault.message.endswith(reason)
+    assert fault.fix == fix
+
+
 @pytest.mark.parametrize(("text", "step"), WRITERS)
 def test_a_view_of_the_user_cannot_hold_such_a_step(root: Path, text: str, step: str) -> None:
     (root / "sql").mkdir()
