@@ -153,5 +153,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Say which known name comes nearest, and list all if there are few: for `fix` texts."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if not names:
+        return ""
     listing = f"known: {', '.join(names)}" if len(names) <= 40 else f"{len(names)} are known"
     return f"did you mean `{near[0]}`? {listing}" if near else listing

@@ -238,10 +238,13 @@ class Renderer:
         assert spec.few_shot is not None
         dataset = Dataset(path=spec.few_shot.path, id=None)
         try:
-            samples = load_samples(spec.model_copy(update={"dataset": dataset}))
+            samples = load_samples(spec.model_copy(update={"dataset": dataset}), block="few_shot")
         except DatasetError as error:
             place = spec.where("few_shot", "path")
-            faults = [Fault(f"{f.where}: {f.message}", place, "few_shot.path", f.fix) for f in error.faults]
+            faults = [
+                f if f.where == place else Fault(f"{f.where}: {f.message}", place, "few_shot.path", f.fix)
+                for f in error.faults
+            ]
             raise DatasetError(*faults) from None
         self.examples_id = samples.dataset_id
         ids = samples.selected.column("sample_id").to_pylist()

@@ -6,10 +6,11 @@ dataset are shown together, each with its place; a selection keeps dataset order
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from gradetrail.dataset.columns import Texts
 from gradetrail.dataset.contents import Contents
@@ -92,12 +93,43 @@ class Samples:
         return array("q", cast("list[int]", self.chosen.column("position").to_pylist()))
 
 
-def load_samples(spec: Spec, selection: Selection = Selection(), frame: object | None = None) -> Samples:
+def load_samples(
+    spec: Spec,
+    selection: Selection = Selection(),
+    frame: object | None = None,
+    *,
+    block: Literal["dataset", "few_shot"] = "dataset",
+) -> Samples:
     """Load a spec's dataset, or `frame` in its place, and select from it.
 
-    `frame` is a DataFrame (polars, pandas, pyarrow, ...) or a list of mappings. Raises DatasetError
-    with every fault that was found, SelectionError if nothing is left.
+    `frame` is a DataFrame (polars, pandas, pyarrow, ...) or a list of mappings; `block` is the one of the
+    spec's file that names the dataset. Raises DatasetError with every fault that was found, at its row if
+    it has one, else at its line of the spec; SelectionError if nothing is left.
     """
+    try:
+        return _loaded(spec, selection, frame)
+    except DatasetError as error:
+        if frame is not None:
+            raise
+        raise DatasetError(*(_in_spec(spec, fault, block) for fault in error.faults)) from error.__cause__
+
+
+def _in_spec(spec: Spec, fault: Fault, block: str = "dataset") -> Fault:
+    """Place a fault that has no row at the line of the spec that names the dataset, if there is a file."""
+    option = "query" if fault.where == "query" else "path"
+    place = spec.where(block, option)
+    is_count = not fault.where and not fault.field
+    if place == "spec" or is_count or fault.where.startswith("--") or _ROW.search(fault.where):
+        return fault
+    message = ": ".join(part for part in (fault.where, fault.field, fault.message) if part)
+    return Fault(message, place, f"{block}.{option}", fault.fix)
+
+
+_ROW = re.compile(r"(:| row )[0-9]+$")
+"""How the place of a row, or of a line, ends."""
+
+
+def _loaded(spec: Spec, selection: Selection, frame: object | None) -> Samples:
     import pyarrow as pa
 
     from gradetrail.dataset.collect import collect
@@ -113,7 +145,8 @@ def load_samples(spec: Spec, selection: Selection = Selection(), frame: object |
     rows = collect(sources, findings, spec.dataset.id or "id")
     findings.check()
     if not len(rows.places):
-        findings.fault("there are no rows", where=sources[0].part().name)
+        fix = "write one row for each sample, or name another file"
+        findings.fault("there are no rows", fix, sources[0].part().name)
     findings.check()
     ids = _sample_ids(spec, rows, findings)
     findings.check()
@@ -141,7 +174,7 @@ def missing_files(spec: Spec) -> list[Fault]:
         file_sources(spec, findings)
         findings.check()
     except DatasetError as error:
-        return list(error.faults)
+        return [_in_spec(spec, fault) for fault in error.faults]
     return []
 
 

@@ -104,7 +104,11 @@ class SourceFile:
             raise
         wrong = self._wrong_content(head)
         if wrong:
-            findings.fault(wrong, ENDINGS if head else "", str(self.path))
+            findings.fault(
+                wrong,
+                ENDINGS if head else "write one row for each sample, or name another file",
+                str(self.path),
+            )
             stream.close()
             return None
         return stream
@@ -149,7 +153,17 @@ def find_files(base: Path, name: str, findings: Findings) -> Iterator[SourceFile
 def _near(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
-    return did_you_mean(path.name, (item.name for item in path.parent.iterdir() if item.is_file()))
+    return did_you_mean(path.name, _datasets(path.parent)) or "check the path"
+
+
+def _datasets(folder: Path) -> Iterator[str]:
+    """Name the files of a folder that a dataset can be."""
+    for item in folder.iterdir():
+        suffixes = [suffix.lower() for suffix in item.suffixes]
+        if suffixes and suffixes[-1] in COMPRESSIONS:
+            suffixes.pop()
+        if suffixes and (suffixes[-1] in TEXT_FORMATS or suffixes[-1] in TABLE_FORMATS) and item.is_file():
+            yield item.name
 
 
 def _first_line(error: BaseException) -> str:

@@ -101,11 +101,10 @@ def test_faults_of_form_models_patterns_templates_and_files_come_in_one_round(la
     path = lab.folder / "six.yaml"
     path.write_text(SIX)
     faults = faults_of(path, lab.warehouse)
-    assert sorted(fault.field for fault in faults if not fault.message.startswith("no such file")) == [
-        "epochs", "extract.0", "models.0.model", "prompts.default", "scorers.a.extract.0",
+    assert sorted(fault.field for fault in faults) == [
+        "dataset.path", "epochs", "extract.0", "models.0.model", "prompts.default", "scorers.a.extract.0",
         "scorers.a.tolerence", "scorers.b.pattern", "scorers.c.of", "scorers.d",
     ]  # fmt: skip
-    assert [fault for fault in faults if fault.message.startswith("no such file")]
     assert all(fault.fix and fault.where for fault in faults)
 
 
@@ -126,8 +125,34 @@ def test_what_is_wrong_in_a_valid_form_comes_with_the_missing_dataset(lab: Lab) 
         "name: s\ndataset: dta.jsonl\nprompt: '{{ question }'\ntarget: x\n"
         "scorers: {a: {type: regex, pattern: '(c'}, b: exact}\nmodel: mock/noisy\n"
     )
-    messages = [fault.message[:12] for fault in faults_of(path, lab.warehouse)]
-    assert sorted(messages) == ["no such file", "not a regula", "template: un"]
+    fields = [fault.field for fault in faults_of(path, lab.warehouse)]
+    assert sorted(fields) == ["dataset.path", "prompts.default", "scorers.a.pattern"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "data.jsonl: no such file"),
+        ("", "data.jsonl: is empty"),
+        ("\n", "data.jsonl: there are no rows"),
+        ('{"id": "a", "question": "1"}\n{"id": "a", "question": "2"}\n', "the id `a` stands in 2 rows"),
+    ],
+)
+def test_a_fault_of_the_dataset_names_the_line_of_the_spec_and_what_to_do(
+    lab: Lab, data: str | None, message: str
+) -> None:
+    path, file = lab.folder / "valid.yaml", lab.folder / "data.jsonl"
+    path.write_text(
+        "name: s\ndataset: data.jsonl\nprompt: '{{ question }}'\ntarget: x\n"
+        "scorer: exact\nmodel: mock/noisy\n"
+    )
+    file.unlink(missing_ok=True)
+    if data is not None:
+        file.write_text(data)
+    (lab.folder / "dta.jsonl").write_text("{}")
+    (fault,) = faults_of(path, lab.warehouse)
+    assert (fault.where, message in fault.message, bool(fault.fix)) == (f"{path}:2", True, True)
+    assert "valid.yaml" not in fault.fix
 
 
 @pytest.mark.parametrize("scorers", ["scorer: numeric", "scorers: {a: numeric, b: exact}"])
