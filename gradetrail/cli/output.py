@@ -161,7 +161,7 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
         min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
         for n, name in enumerate(names)
     ]
-    widths = _fitted(widths, [cell_len(name) for name in names], terminal_width())
+    widths = fitted_widths(widths, [cell_len(name) for name in names], terminal_width())
     numeric = numeric_columns(names, rows)
     if len(widths) < len(names):
         say(f"{len(names) - len(widths)} more columns do not fit; `--format jsonl` has them all")
@@ -186,7 +186,7 @@ def terminal_width() -> int | None:
     return os.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _fitted(widths: list[int], least: Sequence[int], total: int | None) -> list[int]:
+def fitted_widths(widths: list[int], least: Sequence[int], total: int | None) -> list[int]:
     """Shrink the widest columns until the line fits, then leave out the last ones.
 
     A header is kept whole, or to its first twelve characters.
@@ -200,7 +200,7 @@ def _fitted(widths: list[int], least: Sequence[int], total: int | None) -> list[
             fitted[widest] -= 1
         elif len(fitted) > 1:
             # what was shrunk for their sake may be wide again
-            return _fitted(widths[: len(fitted) - 1], least, total)
+            return fitted_widths(widths[: len(fitted) - 1], least, total)
         else:
             break
     return fitted

@@ -21,10 +21,10 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from gradetrail.cli.completion import WORDS, SqlCompleter, is_whole, names_in
-from gradetrail.cli.output import FORMATS, Format, say, tell_damage
+from gradetrail.cli.output import FORMATS, Format, say, tell_damage, terminal_width
 from gradetrail.cli.pager import page
 from gradetrail.cli.streaming import print_query
-from gradetrail.cli.views import view_rows
+from gradetrail.cli.views import prose_table, view_rows
 from gradetrail.errors import Fault, GradetrailError, LimitError, SelectionError, did_you_mean
 
 if TYPE_CHECKING:
@@ -162,11 +162,11 @@ class Shell:
 
     def _obey(self, command: str, rest: str) -> None:
         if command == "\\views":
-            page(FORMATS[Format.table](*view_rows(self._opened.root, None)))
+            page(prose_table(*view_rows(self._opened.root, None), terminal_width()))
         elif command == "\\d":
             if not rest:
                 raise SelectionError(Fault("no view", "\\d", fix="\\d leaderboard; \\views lists them"))
-            page(FORMATS[Format.table](*view_rows(self._opened.root, rest)))
+            page(prose_table(*view_rows(self._opened.root, rest), terminal_width()))
         elif command == "\\format":
             if rest not in list(Format):
                 raise SelectionError(Fault(f"no format `{rest}`", "\\format", fix=did_you_mean(rest, Format)))

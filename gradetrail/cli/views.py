@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.cli.output import Format, say, show_rows
+from gradetrail.cli.cells import Row, cells_of
+from gradetrail.cli.output import Format, fitted_widths, say, show_rows, terminal_width, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,7 +29,26 @@ _CREATES = re.compile(
 
 def print_views(root: Path, name: str | None, form: Format, output: Path | None) -> None:
     """Print all views and tables, the user's included, or the columns of one; needs no warehouse."""
-    show_rows(*view_rows(root, name), form, output)
+    names, rows = view_rows(root, name)
+    if form is Format.table:
+        write(prose_table(names, rows, terminal_width() if output is None else None), output)
+    else:
+        show_rows(names, rows, form, output)
+
+
+def prose_table(names: Sequence[str], rows: Sequence[Row], width: int | None) -> str:
+    """Give a table whose cells are sentences, whole: within a width, they go on in the next line."""
+    cells = cells_of(names, rows)
+    natural = [max(map(len, (name, *(row[n] for row in cells)))) for n, name in enumerate(names)]
+    widths = fitted_widths(natural, [len(name) for name in names], width)
+
+    def lines(row: Sequence[str]) -> Iterator[str]:
+        wrapped = [wrap(cell, size) for cell, size in zip(row, widths, strict=False)]
+        for line in zip_longest(*wrapped, fillvalue=""):
+            yield "  ".join(text.ljust(size) for text, size in zip(line, widths, strict=True)).rstrip() + "\n"
+
+    table = [names, ["─" * size for size in widths], *cells]
+    return "".join(line for row in table for line in lines(row))
 
 
 def view_rows(root: Path, name: str | None) -> tuple[list[str], list[list[Any]]]:

@@ -9,6 +9,7 @@ import pytest
 
 from gradetrail import sql
 from gradetrail.cli.query import parse_moment
+from gradetrail.cli.views import prose_table
 from gradetrail.errors import SelectionError
 from tests.cli.command import Done, gradetrail
 from tests.pipeline.lab import Lab
@@ -36,6 +37,22 @@ def test_every_view_is_listed_with_what_it_says_and_needs_no_warehouse() -> None
         "arguments": None,
     }
     assert str(listed["gate"]["arguments"]).startswith("a_run, b_run, max_drop")
+
+
+def test_no_sentence_is_cut_where_no_terminal_is(lab: Lab) -> None:
+    for words in (("show", "--help-views"), ("show", "audit", "--help-views")):
+        told = rows(gradetrail(*words, "--format", "json"))
+        gradetrail(*words, "--output", "told.txt")
+        for text in (gradetrail(*words).out, (lab.folder / "told.txt").read_text()):
+            lines = text.splitlines()
+            assert len(lines) == len(told) + 2
+            for row, line in zip(told, lines[2:], strict=True):
+                assert all((cell or "") in line for cell in row.values())
+
+
+def test_a_sentence_goes_on_in_the_next_line_of_a_narrow_terminal() -> None:
+    table = prose_table(["view", "says"], [["runs", "one two three four five"], ["mine", None]], 18)
+    assert table == "view  says\n────  ────────────\nruns  one two\n      three four\n      five\nmine\n"
 
 
 @pytest.mark.parametrize(
