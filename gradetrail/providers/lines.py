@@ -194,8 +194,8 @@ class Line(asyncio.Protocol):
             self.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; one that comes twice is joined."""
-        if self._is_complete:
+        """Take a header, and no trailer: those must not change what the head said; repeated ones are joined."""
+        if self._has_headers:
             return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)

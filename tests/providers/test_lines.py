@@ -152,6 +152,16 @@ def test_headers_have_lower_case_names_and_repeated_ones_are_joined() -> None:
     assert (status, headers["retry-after"], headers["a"], body) == (429, "3", "1, 2", b"")
 
 
+def test_trailers_of_a_chunked_body_are_no_headers() -> None:
+    trailers = b"content-encoding: gzip\r\nretry-after: 9\r\nx-request-id: other\r\n"
+    reply = (
+        OK + b"transfer-encoding: chunked\r\nx-request-id: r1\r\n\r\n2\r\n{}\r\n0\r\n" + trailers + b"\r\n"
+    )
+    first, second = posted(Server(reply), 2)
+    assert first == (200, {"transfer-encoding": "chunked", "x-request-id": "r1"}, b"{}")
+    assert second[2] == b"{}"
+
+
 def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
     server = Server(SMALL, SMALL, OK + b"connection: close\r\ncontent-length: 2\r\n\r\n{}", SMALL)
     assert len(posted(server, 4)) == 4
