@@ -86,6 +86,7 @@ def show(
         print_views(root, view, form, output)
         return
     view, moment = view or "leaderboard", parse_moment(as_of)
+    _tell_ignored(root, view)
     if plot is not None:
         if task is not None:
             _check_task(root, task)
@@ -119,10 +120,20 @@ def show(
         _check_columns(opened, view, conditions)
         query = sql_files.select_from(view, conditions, limit)
         if form in (Format.table, Format.markdown):
-            show_rows(*screen_columns(view, *opened.rows(query, conditions)), form, output)
+            has_runs = _has_runs(opened, run, task)
+            show_rows(*screen_columns(view, *opened.rows(query, conditions), has_runs=has_runs), form, output)
             tell_damage(opened)
         else:
             _print(opened, query, conditions, form, output)
+
+
+def _has_runs(opened: Warehouse | LockedWarehouse, run: str | None, task: str | None) -> bool:
+    """Say whether rows may be of several runs."""
+    from gradetrail.warehouse import Warehouse
+
+    if run is not None or not isinstance(opened, Warehouse):
+        return False
+    return len([one for one in opened.manifests() if task in (None, one["task"])]) > 1
 
 
 def leaderboard(
@@ -264,6 +275,7 @@ def sql(
         if sys.stdin.isatty():
             raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
         query = sys.stdin.read()
+    _tell_ignored(warehouse_folder(warehouse), str(query))
     with reopen(timeout) as opened:
         _print(opened, str(query), params_in(opened), form, output)
 
@@ -335,6 +347,14 @@ def open_runs(root: Path, *runs: str | None, as_of: datetime | None = None) -> W
     from gradetrail.warehouse import Warehouse
 
     return Warehouse(root, bundles=bundles_among(runs), as_of=as_of)
+
+
+def _tell_ignored(root: Path, text: str) -> None:
+    """Name on stderr the files of the user's that a query names and that are not what it reads."""
+    from gradetrail.warehouse.user_objects import ignored_in
+
+    for fault in ignored_in(root, text):
+        say(f"warning: {fault}")
 
 
 def _print(

@@ -21,6 +21,7 @@ from gradetrail.store import Live, Store
 from gradetrail.store.repair import damaged, only_copies
 from gradetrail.store.segments import DAMAGE_FIX, row_groups
 from gradetrail.warehouse.importing import CHECKED_AT_ONCE, IDENTIFYING, misfit
+from gradetrail.warehouse.user_objects import user_objects
 from gradetrail.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _unrecorded(store: Store, live: Live) -> Iterator[Fault]:
 
 
 def _checks(root: Path) -> Iterator[Fault]:
-    """Run `sql/checks`: each gives the rows that offend."""
+    """Run `sql/checks`: each gives the rows that offend; then try the user's own views."""
     with Warehouse(root) as warehouse:
         for name in sql.names("checks"):
             try:
@@ -161,6 +162,8 @@ def _checks(root: Path) -> Iterator[Fault]:
                 yield Fault(said, f"sql/checks/{name}.sql", _shown(columns, row))
             if len(rows) > SHOWN:
                 yield Fault(f"{len(rows) - SHOWN:,} more", f"sql/checks/{name}.sql")
+        if user_objects(warehouse.home):
+            yield from warehouse.user_faults.values()
 
 
 def _shown(columns: list[str], row: tuple[Any, ...]) -> str:

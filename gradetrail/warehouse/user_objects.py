@@ -49,11 +49,24 @@ class UserObject:
         first = self.text.strip().partition("\n")[0]
         return first.removeprefix("--").strip() if first.startswith("--") else ""
 
+    @property
+    def is_ignored(self) -> bool:
+        """Whether gradetrail has a view, table or macro of this name, so that the file is never read."""
+        return any(self.name.lower() in sql.names(layer) for layer in SHOWN)
+
+    @property
+    def ignored(self) -> Fault:
+        """What is wrong with a file that is ignored."""
+        fix = "rename the file, and the view in it, to a name of your own"
+        return Fault(f"is ignored: gradetrail has its own `{self.name.lower()}`", str(self.path), fix=fix)
+
     def create(self, con: duckdb.DuckDBPyConnection) -> Fault | None:
         """Create it; a fault means that it was refused and nothing was created."""
         import duckdb
 
         where = str(self.path)
+        if self.is_ignored:
+            return self.ignored
         try:
             text = self.path.read_text(encoding="utf-8")
             statements = con.extract_statements(text)
@@ -70,7 +83,7 @@ class UserObject:
             con.execute("rollback")
         except (duckdb.Error, OSError, UnicodeDecodeError) as error:
             _abandon(con)
-            return Fault(str(error).strip(), where)
+            return Fault(str(error).strip(), where, fix="mend the file, or take it away")
         if shadows:
             return Fault(
                 f"`{self.name}` is a function of DuckDB, which our views call", where, fix="rename it"
@@ -105,6 +118,11 @@ def named_in(text: str, users: Iterable[UserObject]) -> list[UserObject]:
                 found.append(own)
                 waiting.append(own.text)
     return found
+
+
+def ignored_in(root: Path, text: str) -> list[Fault]:
+    """Say which files of the user's a query names, or a view's name is, that are ignored for their names."""
+    return [own.ignored for own in named_in(text, user_objects(root)) if own.is_ignored]
 
 
 def create_all(con: duckdb.DuckDBPyConnection, objects: Iterable[UserObject]) -> dict[str, Fault]:

@@ -4,6 +4,8 @@ import pytest
 
 from gradetrail.errors import QueryError, SelectionError
 from gradetrail.warehouse import Warehouse
+from gradetrail.warehouse.health import examine
+from tests.cli.command import gradetrail
 
 
 @pytest.fixture
@@ -40,8 +42,8 @@ def test_macros_and_views_may_read_each_other_whatever_their_names(root, write):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("leaderboard", "create or replace view leaderboard as select 1 as x", "nothing new"),
-        ("leaderboard", "create view leaderboard as select 1 as x", "already exists"),
+        ("leaderboard", "create or replace view leaderboard as select 1 as x", "has its own `leaderboard`"),
+        ("leaderboard", "create view leaderboard as select 1 as x", "has its own `leaderboard`"),
         ("exact_sum", "create or replace macro exact_sum(x) as 0", "nothing new"),
         ("sqrt", "create macro sqrt(x) as 0", "function of DuckDB"),
         ("COUNT", "create macro COUNT(x) as 42", "function of DuckDB"),
@@ -76,3 +78,24 @@ def test_an_unknown_view_is_refused_with_the_nearest(root, write):
     write("passed", "create view passed as select 1 as x")
     with Warehouse(root) as warehouse, pytest.raises(SelectionError, match="did you mean `passed`"):
         warehouse.check_view("pased")
+
+
+def test_check_names_views_of_the_user_that_are_ignored_or_broken(root, write):
+    before = set(examine(root).findings)
+    write("graded", "create view graded as select 1 as x")
+    write("broken", "create view broken as select nope from trials")
+    write("good", "create view good as select 1 as x")
+    found = {fault.where: fault for fault in examine(root).findings if fault not in before}
+    assert set(found) == {str(root / "sql" / "graded.sql"), str(root / "sql" / "broken.sql")}
+    assert "own `graded`" in found[str(root / "sql" / "graded.sql")].message
+    assert "nope" in found[str(root / "sql" / "broken.sql")].message
+    assert all(fault.fix for fault in found.values())
+
+
+@pytest.mark.parametrize("command", [("show", "costs"), ("sql", "select count(*) from COSTS")])
+def test_a_view_of_the_user_that_is_ignored_is_told_once_where_it_is_asked_for(root, write, command):
+    write("costs", "create view costs as select 1 as x")
+    done = gradetrail(*command, "--warehouse", root)
+    assert (done.code, done.err.count("costs.sql: is ignored")) == (0, 1)
+    done = gradetrail("sql", "select count(*) from runs", "--warehouse", root)
+    assert (done.code, done.err) == (0, "")
