@@ -239,12 +239,17 @@ PLAIN: dict[str, set[Any]] = {"metric": {"score"}, "epoch": {1}}
 
 
 def screen_columns(
-    view: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
+    view: str, names: Sequence[str], rows: Sequence[Sequence[Any]], *, has_runs: bool = False
 ) -> tuple[list[str], list[list[Any]]]:
-    """Choose the columns of a view that fit a screen; those of a view that is not wide stay."""
+    """Choose the columns of a view that fit a screen; those of a view that is not wide stay.
+
+    Of several runs, each row says which is its own, also where all that are shown are of one.
+    """
     listed = [name for name in SCREEN.get(view, "").split() if name.rstrip("?") in names]
     wanted = [
-        name.rstrip("?") for name in listed if not name.endswith("?") or _tells(name[:-1], names, rows)
+        name.rstrip("?")
+        for name in listed
+        if not name.endswith("?") or (has_runs and name == "run_id?") or _tells(name[:-1], names, rows)
     ] or list(names)
     places = [names.index(name) for name in wanted]
     return wanted, [[row[place] for place in places] for row in rows]

@@ -1,6 +1,6 @@
 -- Grades that are worth a second look: likely mistakes of the grading rather than of the model.
 -- One row per (run_id, model, prompt, sample_id, epoch, scorer, metric) with a reason.
--- score as it counts; reasons from the most to the least telling. Ask with a predicate on run_id.
+-- score as it counts; reasons from the most to the least telling; the newest run first. Ask with a predicate on run_id.
 -- Source: graded; a target is looked for as whole words or numbers, and one of a single letter is not.
 create or replace view audit as
 with judged as (
@@ -187,7 +187,7 @@ select
 from suspected
 where len(suspected.reasons) > 0
 order by
-    suspected.run_id asc,
+    suspected.run_id desc,
     list_position(
         [
             'scorer_error',

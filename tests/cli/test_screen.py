@@ -87,3 +87,18 @@ def test_a_view_that_takes_two_runs_names_the_command_for_it(lab: Lab, view: str
     gradetrail("run", "spec.yaml")
     done = gradetrail("show", view)
     assert (done.code, command in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize("view", ["wrong", "audit"])
+def test_of_several_runs_the_newest_comes_first_and_each_row_names_its_own(lab: Lab, view: str) -> None:
+    lab.write(extract=None, scorer="exact")
+    assert gradetrail("run", "spec.yaml").code == 0
+    assert "run_id" not in gradetrail("show", view, "--limit", "1").out
+    assert gradetrail("run", "spec.yaml", "--new").code == 0
+    old, new = [row["run_id"] for row in lab.rows("select run_id from runs order by run_id")]
+    shown = [line.split()[0] for line in gradetrail("show", view).out.splitlines()[2:]]
+    assert shown == sorted(shown, reverse=True)
+    assert set(shown) == {old, new}
+    first = gradetrail("show", view, "--limit", "1").out.splitlines()
+    assert (first[0].split()[0], first[2].split()[0]) == ("run_id", new)
+    assert "run_id" not in gradetrail("show", view, "latest").out
