@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -50,8 +50,8 @@ def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: P
         return
     import pyarrow as pa
 
-    columns = {name: [row[n] for row in rows] for n, name in enumerate(names)}
-    write_parquet(pa.table(columns), output)
+    columns = [pa.array([row[n] for row in rows]) for n in range(len(names))]
+    write_parquet(pa.table(columns, names=list(names)), output)
 
 
 def write_parquet(table: pa.Table, output: Path | None) -> None:
@@ -107,14 +107,20 @@ def write(data: str | bytes, output: Path | None) -> bool:
     return True
 
 
+def _records(names: Sequence[str], rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Give rows as what JSON can hold."""
+    from gradetrail.store.export import distinct_names
+
+    keys = distinct_names(names)
+    return (dict(zip(keys, map(plain, row), strict=True)) for row in rows)
+
+
 def _json(names: Sequence[str], rows: Sequence[Row]) -> str:
-    records = [dict(zip(names, map(plain, row), strict=True)) for row in rows]
-    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(list(_records(names, rows)), ensure_ascii=False, indent=1) + "\n"
 
 
 def _jsonl(names: Sequence[str], rows: Sequence[Row]) -> str:
-    lines = (json.dumps(dict(zip(names, map(plain, row), strict=True)), ensure_ascii=False) for row in rows)
-    return "".join(line + "\n" for line in lines)
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in _records(names, rows))
 
 
 def _csv(names: Sequence[str], rows: Sequence[Row]) -> str:
