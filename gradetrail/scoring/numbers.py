@@ -17,7 +17,7 @@ A number is one of, with ASCII digits and `.` as the decimal mark (or `,`, and `
 - A percent sign or the word `percent` marks it; what that means is the scorer's option.
 - No numbers are the parts of dates, versions and longer quotients (`1/2/2026`, `1.2.3`), of powers,
   indices and roots (`x^2`, `2^10`, `a_1`, `\sqrt{2}`, `2\pi`), `1_000`, `nan`, `inf`, a quotient by zero,
-  and what has more than 1,000 digits.
+  and what has more than 1,000 digits, or 4 in its exponent.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ UNITS = (
 )  # fmt: skip
 """Letters that may be attached to a number."""
 MAX_DIGITS = 1000
+EXPONENT_DIGITS = 4
+"""Longest exponent that is read, so the canonical text of a number has no longer one."""
 PLAIN_DIGITS = 40
 """Longest canonical text that zeros fill up; an exponent says the rest."""
 
@@ -92,7 +94,7 @@ def number_pattern(decimal: str) -> re.Pattern[str]:
         rf"(?P<digits>{grouped}|[0-9]+)(?:{point}(?P<part>[0-9]+))?"
         rf"|(?<![.,\)\]\}}]){point}(?P<bare>[0-9]+)"
     )
-    exponent = rf"{_SIGN}?[0-9]{{1,3}}"
+    exponent = rf"{_SIGN}?[0-9]{{1,{EXPONENT_DIGITS}}}"
     raised = rf"{exponent}|\{{{exponent}\}}"
     power = (
         rf"(?:[eE](?P<e>{exponent})"
@@ -169,7 +171,10 @@ def _number(match: re.Match[str]) -> Number | None:
     if len(digits) + len(part) > MAX_DIGITS:
         return None
     power = (parts["e"] or parts["power"] or parts["ten"] or "0").strip("{}").replace("\u2212", "-")
-    return Number(canonical_decimal(is_negative, digits + part, int(power) - len(part)), is_percent)
+    text = canonical_decimal(is_negative, digits + part, int(power) - len(part))
+    if len(text.partition("e")[2].removeprefix("-")) > EXPONENT_DIGITS:
+        return None
+    return Number(text, is_percent)
 
 
 def canonical_decimal(is_negative: bool, digits: str, exponent: int) -> str:

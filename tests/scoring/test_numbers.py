@@ -205,3 +205,30 @@ def test_numbers_in_a_text_are_rewritten_in_place() -> None:
 def test_hostile_texts_take_no_time() -> None:
     for text in ("1" * 50_000, "1," * 25_000, "1/" * 25_000, "- " * 25_000, "1.2." * 12_000, "{" * 50_000):
         find_number(text)
+
+
+@given(
+    st.booleans(),
+    st.from_regex(r"[0-9]{1,30}(\.[0-9]{1,30})?", fullmatch=True),
+    st.integers(-9999, 9999),
+)
+def test_a_canonical_text_is_read_as_itself_whatever_the_exponent(
+    is_negative: bool, digits: str, exponent: int
+) -> None:
+    found = find_number(f"{'-' * is_negative}{digits}e{exponent}")
+    if found is not None:
+        again = find_number(found.text)
+        assert again is not None
+        assert again.text == found.text
+
+
+def test_exponents_of_four_digits_are_read_and_longer_ones_make_no_number() -> None:
+    assert number_of("1.5e-999") == "15e-1000"
+    assert number_of("15e-1000") == "15e-1000"
+    assert number_of("1.5e-9999") is None
+    assert number_of("2e10000") is None
+
+
+def number_of(text: str) -> str | None:
+    found = find_number(text)
+    return None if found is None else found.text
