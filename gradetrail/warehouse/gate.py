@@ -98,7 +98,7 @@ class Limits:
             if limit is None or limit.is_relative or not about or None in about:
                 continue
             widest = max(width for width in about if width is not None)
-            if limit.at_most > widest:
+            if limit.at_most >= widest:
                 text = f"{limit.at_most:g}" if key is None else f"{key}={limit.at_most:g}"
                 fix = f"write {text}% for a share of the base's mean, or a drop below {widest:g}"
                 reason = f"`{text}`: no mean can drop by more than {widest:g} here"
@@ -122,15 +122,21 @@ def parse_limits(texts: Sequence[str]) -> tuple[Limit | None, dict[str, Limit]]:
             fix = "write 0.02, 5% (of the base's mean), SCORER=0.02 or TASK/SCORER=5%"
             faults.append(Fault(f"`{text}` is no limit", "--max-drop", fix=fix))
             continue
-        if match["percent"] and number > MOST_PERCENT:
+        if match["percent"] and number >= MOST_PERCENT:
             fix = "write 5% for a twentieth of the base's mean"
             faults.append(Fault(f"`{text}`: no mean can lose more than 100 %", "--max-drop", fix=fix))
             continue
         limit = Limit(number / 100 if match["percent"] else number, bool(match["percent"]))
-        if match["key"] is None:
+        key = None if match["key"] is None else match["key"].strip()
+        if key in own or (key is None and default is not None):
+            named = "the default" if key is None else f"`{key}`"
+            faults.append(
+                Fault(f"`{text}`: {named} has a limit already", "--max-drop", fix="state each once")
+            )
+        elif key is None:
             default = limit
         else:
-            own[match["key"].strip()] = limit
+            own[key] = limit
     if faults:
         raise SelectionError(*faults)
     return default, own

@@ -189,12 +189,22 @@ def test_a_limit_that_no_drop_can_exceed_is_refused(shop: Workshop) -> None:
     shop.run()
     for limit, says in (
         ("2", "`2`: no mean can drop by more than 1 here"),
+        ("1", "`1`: no mean can drop by more than 1 here"),
         ("exact=5", "`exact=5`: no mean can drop by more than 1 here"),
         ("sums/exact=1.5", "`sums/exact=1.5`: no mean can drop by more than 1 here"),
         ("200%", "`200%`: no mean can lose more than 100 %"),
+        ("100%", "`100%`: no mean can lose more than 100 %"),
     ):
         done = shop.gate("sums@main", "latest", "--max-drop", limit)
         assert (done.code, says in done.err) == (2, True), done.err
         assert "fix: write " in done.err
-    for limit in ("1", "100%", "exact=0.5"):
+    for limit in ("0.99", "99%", "exact=0.5"):
         assert shop.gate("sums@main", "latest", "--max-drop", limit).code == 0
+
+
+def test_a_limit_that_is_stated_twice_is_refused(shop: Workshop) -> None:
+    shop.run("--tag", "main")
+    shop.run("--new")
+    for pair in (("exact=0.5", "exact=0.01"), ("0.5", "1%")):
+        done = shop.gate("sums@main", "latest", "--max-drop", pair[0], "--max-drop", pair[1])
+        assert (done.code, "has a limit already" in done.err) == (2, True), done.err
