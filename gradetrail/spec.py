@@ -6,6 +6,7 @@ validation, unknown keys are refused at every depth, and every fault names file,
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -307,9 +308,11 @@ def _model_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
     if model.provider in PROVIDERS and model.name:
         yield from _provider_checks(spec, model, field)
         return
+    near = difflib.get_close_matches(model.provider, PROVIDERS, n=1, cutoff=0.6)
+    meant = f"did you mean `{near[0]}/{model.name}`? " if near and model.name else ""
     yield Fault(
         f"unknown model `{model.model}`", field=f"{field}.model",
-        fix=f"write provider/name; providers: {', '.join(PROVIDERS)}; "
+        fix=f"{meant}write provider/name; providers: {', '.join(PROVIDERS)}; "
         "for vLLM, Ollama or OpenRouter openai_compatible/NAME and `base_url:`",
     )  # fmt: skip
 

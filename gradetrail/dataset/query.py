@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from gradetrail.dataset.columns import TextColumn
 
 TABLE = "dataset"
+CONDITION = (
+    "one SQL condition on a row, such as `level >= 3 and topic = 'algebra'`, with text in single quotes"
+)
 EXACT_IN_DOUBLE = 2**53
 STRING, INTEGER, LONG, HUGE, FLOAT, BOOLEAN, NESTED = (1 << bit for bit in range(7))
 
@@ -156,4 +159,7 @@ def _error(given: UserSql, message: str, con: duckdb.DuckDBPyConnection) -> Data
     columns = con.table(TABLE).columns
     more = f" and {len(columns) - 30} more" if len(columns) > 30 else ""
     fix = f"columns: {', '.join(columns[:30])}{more}"
+    if message.strip().startswith("Parser Error"):
+        form = "one SELECT over `dataset`" if given.field == "dataset.query" else CONDITION
+        fix = f"write {form}; {fix}"
     return DatasetError(Fault(f"{message.strip()}\n    in: {given.text}", given.where, given.field, fix))

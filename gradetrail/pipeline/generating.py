@@ -171,7 +171,7 @@ def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mappin
                 re.compile(text)
     except re.error as error:
         raise RenderError(
-            f"scorer `{definition.name}`: not a regular expression: {error} in {error.pattern!r}"
+            f"scorer `{definition.name}`: not a regular expression: {error} in `{error.pattern}`"
         ) from None
     except RenderError as error:
         raise RenderError(f"scorer `{definition.name}`: {error}") from None

@@ -96,7 +96,7 @@ def _pattern_faults(pattern: str, flags: Iterable[str], place: str, field: str) 
         compiled(pattern, flags)
     except (re.error, OverflowError, RecursionError) as error:
         yield Fault(
-            f"not a regular expression: {error} in {pattern!r}",
+            f"not a regular expression: {error} in `{pattern}`",
             place,
             field,
             "use the syntax of Python's `re`",

@@ -236,7 +236,8 @@ class TestQuery:
             load(SIX, query=query)
         (fault,) = caught.value.faults
         assert fault.field == "dataset.query"
-        assert fault.fix == "columns: id, question, target"
+        form = "write one SELECT over `dataset`; " if query == "selec 1" else ""
+        assert fault.fix == f"{form}columns: id, question, target"
 
     def test_faults_of_its_rows_name_row_and_column(self) -> None:
         with pytest.raises(DatasetError, match=r"query row 1: x: NaN is not JSON"):

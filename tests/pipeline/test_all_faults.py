@@ -177,6 +177,28 @@ def test_a_fault_of_a_scorer_stands_at_the_line_of_its_option(lab: Lab, head: st
     assert fault.where == f"{path}:{path.read_text().count(chr(10))}"
 
 
+def test_a_pattern_is_quoted_as_it_was_written(lab: Lab) -> None:
+    path = lab.folder / "faulty.yaml"
+    path.write_text(
+        'name: s\ndataset: data.jsonl\nprompt: "{{ question }}"\ntarget: x\nmodel: mock/noisy\n'
+        "scorer: {type: regex, pattern: 'A: (\\d+'}\n"
+    )
+    (fault,) = faults_of(path, lab.warehouse)
+    assert "in `A: (\\d+`" in fault.message
+
+
+def test_a_slip_in_the_syntax_of_where_is_told_with_the_form_of_a_condition(lab: Lab) -> None:
+    path = lab.folder / "faulty.yaml"
+    path.write_text(
+        'name: s\ndataset: data.jsonl\nprompt: "{{ question }}"\ntarget: x\n'
+        "model: mock/noisy\nscorer: exact\n"
+    )
+    done = gradetrail("plan", path, "--where", "question = = 3")
+    assert (done.code, "fix: write one SQL condition" in done.err) == (2, True)
+    done = gradetrail("plan", path, "--where", "qestion = 'a'")
+    assert (done.code, "fix: columns: " in done.err) == (2, True)
+
+
 def test_a_file_that_a_query_may_not_read_is_told_with_the_flag(lab: Lab) -> None:
     lab.run()
     before = tree(lab.warehouse)

@@ -19,6 +19,7 @@ WHOLE: dict[str, Any] = {
     ("parts", "field", "message", "fix"),
     [
         ({"epochs": "two"}, "epochs", "must be a whole number (given: 'two')", "`epochs: 4`"),
+        ({"model": "opena/gpt-5"}, "models.0.model", "unknown model `opena/gpt-5`", "mean `openai/gpt-5`?"),
         ({"epochs": 0}, "epochs", "must be greater than 0 (given: 0)", "a greater number"),
         (
             {"request": {"temperature": "hot"}},
