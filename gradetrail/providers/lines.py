@@ -29,6 +29,7 @@ from gradetrail.providers.connection import (
     sent_headers,
 )
 from gradetrail.providers.endpoint import Endpoint, Limits
+from gradetrail.providers.heads import MendingParser, is_mendable
 from gradetrail.providers.reply import MOST_BYTES, too_long
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ class Line(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._reply: asyncio.Future[Raw] | None = None
-        self._parser = new_parser(self)
+        self._parser: httptools.HttpResponseParser | MendingParser = new_parser(self)
+        self._begin: list[bytes] = []
+        """What came before the end of the head, if that did not come at once."""
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._n_bytes = 0
@@ -106,7 +109,7 @@ class Line(asyncio.Protocol):
                 raise WrongProtocolError("the server speaks before it is asked: not HTTP")
             raise ConnectionResetError("the server hung up before it was asked")
         self._parser = new_parser(self)
-        self._headers, self._body, self._n_bytes = {}, [], 0
+        self._begin, self._headers, self._body, self._n_bytes = [], {}, [], 0
         self._has_headers = self._is_complete = False
         reply: asyncio.Future[Raw] = self._loop.create_future()
         self._reply = reply
@@ -161,12 +164,27 @@ class Line(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
+            if not self._has_headers:
+                self._begin.append(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            is_upgrade = isinstance(error, httptools.HttpParserUpgrade)
-            is_http = is_upgrade or self._has_headers or bool(self._headers)
-            kind = ConnectionError if is_http else WrongProtocolError
-            self._fail(kind(f"not an HTTP reply: {error}"))
-            self.abort()
+            self._mend(b"".join([*self._begin, data]), error)
+
+    def _mend(self, begin: bytes, error: Exception) -> None:
+        """Read a reply with a fault in its head anew; any other fault ends the connection."""
+        is_mending = isinstance(self._parser, MendingParser)
+        if not self._has_headers and not is_mending and is_mendable(begin):
+            self._headers = {}
+            self._parser = MendingParser(new_parser(self))
+            try:
+                self._parser.feed_data(begin)
+                return
+            except (httptools.HttpParserError, httptools.HttpParserUpgrade) as again:
+                is_mending, error = True, again
+        is_upgrade = isinstance(error, httptools.HttpParserUpgrade)
+        is_http = is_upgrade or is_mending or self._has_headers or bool(self._headers)
+        kind = ConnectionError if is_http else WrongProtocolError
+        self._fail(kind(f"not an HTTP reply: {error}"))
+        self.abort()
 
     def _is_unsent(self) -> bool:
         """Whether the server cannot have had the whole request when it sent what came now.
@@ -194,7 +212,7 @@ class Line(asyncio.Protocol):
             self.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, and no trailer: those must not change what the head said; repeated ones are joined."""
+        """Take a header, one that comes twice joined; trailers must not change what the head said."""
         if self._has_headers:
             return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")

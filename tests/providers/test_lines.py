@@ -28,8 +28,9 @@ SMALL = OK + b"content-length: 2\r\n\r\n{}"
 class Server:
     """Answers each request with the next of its scripted bytes; None ends the connection."""
 
-    def __init__(self, *replies: bytes | None) -> None:
+    def __init__(self, *replies: bytes | None, cut: int = 20) -> None:
         self.replies = list(replies)
+        self.cut = cut
         self.requests: list[bytes] = []
         self.connections = 0
         self.writers: list[asyncio.StreamWriter] = []
@@ -48,10 +49,10 @@ class Server:
                 if reply is None:
                     break
                 # in two pieces, so that nothing relies on getting a reply at once
-                writer.write(reply[:20])
+                writer.write(reply[: self.cut])
                 await writer.drain()
                 await asyncio.sleep(0)
-                writer.write(reply[20:].removesuffix(b"<end>"))
+                writer.write(reply[self.cut :].removesuffix(b"<end>"))
                 if reply.endswith(b"<end>"):
                     break
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -162,6 +163,49 @@ def test_trailers_of_a_chunked_body_are_no_headers() -> None:
     assert second[2] == b"{}"
 
 
+@pytest.mark.parametrize(
+    "preliminary",
+    [
+        b"HTTP/1.1 103 Early Hints\r\nconnection: close\r\n\r\n",
+        b"HTTP/1.1 102 Processing\r\ncontent-length: 7\r\nconnection: close\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\ntransfer-encoding: chunked\r\ncontent-encoding: gzip\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nupgrade: h2c\r\nconnection: upgrade, close\r\n\r\n",
+        b"HTTP/1.0 100 Continue\r\n\r\n",
+    ],
+)
+def test_a_preliminary_reply_is_skipped_whatever_it_says(preliminary: bytes) -> None:
+    server = Server(preliminary * 2 + SMALL, preliminary + OK + b"connection: close\r\n\r\nhello<end>")
+    first, second, third = posted(server, 3)
+    assert first == third == (200, {"content-length": "2"}, b"{}")
+    assert second == (200, {"connection": "close"}, b"hello")
+    assert server.connections == 2
+
+
+HELLO = {"content-length": "5", "x-a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("head", "headers"),
+    [
+        (b"content-length: 5\r\nx-a: b\r\nContent-Length: 5\r\n", HELLO),
+        (b"content-length: 5, 5\r\nx-a: b\r\n", HELLO),
+        (b"content-length: 5\r\nx-a: b\r\ncontent-length:5 ,5\r\n", HELLO),
+        (b"x-a:\r\n b\r\ncontent-length:\r\n\t5\r\n", HELLO),
+        (b"content-length: 5\r\nx-a: one\r\n  two \r\n\tthree\r\n", {**HELLO, "x-a": "one two three"}),
+        (b"content-length: 5\nx-a: one\n two\n", {**HELLO, "x-a": "one two"}),
+    ],
+    ids=["twice", "a list", "both", "folded before its value", "folded", "folded without carriage returns"],
+)
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"])
+@pytest.mark.parametrize("cut", [20, 52, -6])
+def test_a_head_of_one_meaning_is_read(head: bytes, headers: dict[str, str], before: bytes, cut: int) -> None:
+    reply = before + OK + head + b"\r\nhello"
+    server = Server(reply, cut=cut)
+    first, second = posted(server, 2)
+    assert first == (200, headers, b"hello")
+    assert (second[2], server.connections) == (b"{}", 1)
+
+
 def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
     server = Server(SMALL, SMALL, OK + b"connection: close\r\ncontent-length: 2\r\n\r\n{}", SMALL)
     assert len(posted(server, 4)) == 4
@@ -173,6 +217,10 @@ def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
     [
         None,
         b"HTTP/1.1 200 OK\r\ncontent-le<end>",
+        OK + b"content-length: 5\r\ncontent-length: 2\r\n\r\nhello",
+        OK + b"content-length: 5, 2\r\n\r\nhello",
+        OK + b"content-length: 5,\r\n\r\nhello",
+        OK + b"content-length: 5\r\ncontent-length: 5\r\n<end>",
         OK + b"content-length: 5\r\n\r\nhel<end>",
         OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhel<end>",
         OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n<end>",
