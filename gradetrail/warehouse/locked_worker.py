@@ -22,7 +22,7 @@ from gradetrail.sql_child.limits import MB, Limits, allow_cpu, bind
 from gradetrail.sql_child.serving import Reply, TooLargeError, serve
 from gradetrail.sql_child.values import NestedError, Row, encode
 from gradetrail.warehouse import Warehouse
-from gradetrail.warehouse.query import Params
+from gradetrail.warehouse.query import Params, portable
 
 SHARE_OF_DUCKDB = 0.5
 """Of the memory, what DuckDB keeps to by itself before it writes to its temporary folder. A sort that does
@@ -97,7 +97,7 @@ class Worker:
             import pyarrow as pa
 
             try:
-                _send_arrow(cursor.execute(text, params), reply)
+                _send_arrow(portable(cursor, text, params), reply)
             except pa.ArrowException as error:
                 raise QueryError(Fault(str(error).strip(), "query")) from error
 
@@ -150,7 +150,7 @@ class Worker:
         self._send_rows(sql.run_file(con, header["name"], header["params"]), None, reply)
 
 
-def _send_arrow(result: duckdb.DuckDBPyConnection, reply: Reply) -> None:
+def _send_arrow(result: duckdb.DuckDBPyRelation, reply: Reply) -> None:
     import pyarrow as pa
     import pyarrow.ipc
 

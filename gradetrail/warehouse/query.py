@@ -18,6 +18,7 @@ from gradetrail.errors import Fault, InterruptError, QueryError, SelectionError,
 
 if TYPE_CHECKING:
     import duckdb
+    import duckdb.sqltypes as duckdb_types
     import polars as pl
     import pyarrow as pa
 
@@ -30,6 +31,12 @@ ROWS_AT_ONCE = 10_000
 """Rows that become Python values in one go, during which nothing else of Python runs."""
 PATIENCE_S = 0.7
 """How long a query that was stopped may take to end; one that is inside a single call may not look."""
+
+FOREIGN = frozenset(
+    {"interval", "union", "uhugeint", "variant", "geometry", "bit", "bignum", "time with time zone"}
+)
+"""Types that Arrow, Polars or Parquet refuse, or take for other values."""
+NESTED = frozenset({"list", "array", "struct", "map"})
 
 FILE_REFUSED = "Permission Error: Cannot access "
 """How DuckDB refuses a file or folder that queries may not read."""
@@ -57,15 +64,47 @@ def fetch_rows(
     return names, rows
 
 
+def portable(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> duckdb.DuckDBPyRelation:
+    """Give a result for Arrow; columns whose types Arrow, Polars or Parquet would not hold become text.
+
+    The text is what DuckDB's cast to varchar says; a list or struct of such values is text as a whole.
+    """
+    import duckdb
+
+    relation = cursor.sql(text, params=params)
+    foreign = [_is_foreign(kind) for kind in relation.types]
+    if not any(foreign):
+        return relation
+    # by place, since names may repeat
+    columns = [duckdb.SQLExpression(f"#{place}") for place in range(1, len(foreign) + 1)]
+    return relation.project(
+        *(
+            (column.cast("varchar") if is_foreign else column).alias(name)
+            for column, is_foreign, name in zip(columns, foreign, relation.columns, strict=True)
+        )
+    )
+
+
+def _is_foreign(kind: duckdb_types.DuckDBPyType | int | list[str]) -> bool:
+    if isinstance(kind, int | list):
+        # the size of an array, or the values of an enum
+        return False
+    if kind.id in FOREIGN:
+        return True
+    children = [child for _, child in kind.children] if kind.id in NESTED else []
+    # Parquet has no map without a type of its keys
+    return any(map(_is_foreign, children)) or (kind.id == "map" and str(children[0]) == '"NULL"')
+
+
 def fetch_polars(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pl.DataFrame:
     """Give a Polars frame."""
-    frame: pl.DataFrame = cursor.sql(text, params=params).pl()
+    frame: pl.DataFrame = portable(cursor, text, params).pl()
     return frame
 
 
 def fetch_arrow(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pa.Table:
     """Give an Arrow table."""
-    table: pa.Table = cursor.sql(text, params=params).to_arrow_table()
+    table: pa.Table = portable(cursor, text, params).to_arrow_table()
     return table
 
 

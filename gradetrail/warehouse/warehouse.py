@@ -35,6 +35,7 @@ from gradetrail.warehouse.query import (
     fetch_arrow,
     fetch_polars,
     fetch_rows,
+    portable,
     refused,
     select,
 )
@@ -183,7 +184,7 @@ class Warehouse:
         from gradetrail.store.export import write_parquet
 
         def fetch(cursor: duckdb.DuckDBPyConnection, query: str, bound: Params) -> None:
-            write_parquet(cursor.sql(query, params=bound).to_arrow_reader(), target)
+            write_parquet(portable(cursor, query, bound).to_arrow_reader(), target)
 
         try:
             self.fetch(text, params, fetch)
