@@ -1,7 +1,8 @@
 """Unpacks the body of a reply that a server compressed although no coding was asked for.
 
 Invariant: a body is unpacked as other clients do it, whole or not at all, and to no more than a reply
-may have.
+may have. What follows the last member of gzip and begins none is ignored, as httpx and gzip(1) do
+(curl ends with an error there, even for zeros); members after the first count, also after zeros.
 """
 
 from __future__ import annotations
@@ -14,23 +15,39 @@ GZIP = zlib.MAX_WBITS | 16
 RAW = -zlib.MAX_WBITS
 """Deflate without a header, which some servers send for `deflate`."""
 CODINGS = frozenset({"gzip", "x-gzip", "deflate"})
+MOST_CODINGS = 5
+"""As curl has it: each can make much out of little."""
 GZIP_MARK = b"\x1f\x8b"
 
 
-def unpacked(packed: bytes, coding: str) -> bytes:
-    """Unpack a body of one of CODINGS; zlib.error if it is damaged or cut off.
+def codings(header: str) -> list[str]:
+    """Give the codings that a header names, in the order they were applied; without those that do nothing."""
+    names = [name.strip().lower() for name in header.split(",")]
+    return [name for name in names if name not in ("", "identity")]
+
+
+def unpacked(packed: bytes, applied: list[str]) -> bytes:
+    """Unpack a body to which these of CODINGS were applied in turn; zlib.error if it is damaged or cut off.
 
     Raises ProviderError for one that unpacks to too much.
     """
+    if len(applied) > MOST_CODINGS:
+        raise zlib.error(f"more than {MOST_CODINGS} codings")
+    for coding in reversed(applied):
+        packed = _unpacked_once(packed, coding)
+    return packed
+
+
+def _unpacked_once(packed: bytes, coding: str) -> bytes:
     if coding == "deflate":
         return _member(packed, zlib.MAX_WBITS if _has_header(packed) else RAW, 0)[0]
     pieces: list[bytes] = []
     n_bytes = 0
-    # gzip may consist of several members; what follows the last is padding
     while packed.startswith(GZIP_MARK) or not pieces:
         piece, packed = _member(packed, GZIP, n_bytes)
         pieces.append(piece)
         n_bytes += len(piece)
+        packed = packed.lstrip(b"\0")
     return b"".join(pieces)
 
 

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 import httptools
 
 from gradetrail.errors import ProviderError
-from gradetrail.providers.coding import CODINGS, unpacked
+from gradetrail.providers.coding import CODINGS, codings, unpacked
 from gradetrail.providers.connection import (
     WrongProtocolError,
     connect_timeout_s,
@@ -249,12 +249,17 @@ class Line(asyncio.Protocol):
     def _decoded(self) -> bytes:
         """Give the body; no coding was asked for, but some servers compress regardless."""
         raw = b"".join(self._body)
-        coding = self._headers.get("content-encoding", "").strip().lower()
-        if not raw or coding not in CODINGS:
+        transfer = self._headers.get("transfer-encoding", "chunked")
+        if raw and transfer != "chunked":
+            raw = unpacked(raw, [coding for coding in codings(transfer) if coding in CODINGS])
+        if not raw or "content-encoding" not in self._headers:
+            return raw
+        applied = codings(self._headers["content-encoding"])
+        if not CODINGS.issuperset(applied):
             return raw
         # so that nobody decompresses it again
         del self._headers["content-encoding"]
-        return unpacked(raw, coding)
+        return unpacked(raw, applied)
 
 
 class Lines:

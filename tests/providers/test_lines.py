@@ -121,6 +121,10 @@ def packed(coding: str, body: bytes) -> bytes:
     return OK + b"content-encoding: %s\r\ncontent-length: %d\r\n\r\n" % (coding.encode(), len(body)) + body
 
 
+def chunked(head: str, body: bytes) -> bytes:
+    return OK + head.encode() + b"\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -130,6 +134,20 @@ def packed(coding: str, body: bytes) -> bytes:
         OK + b"content-encoding: deflate\r\ncontent-length: 13\r\n\r\n" + zlib.compress(b"hello"),
         packed("gzip", gzip.compress(b"he", mtime=0) + gzip.compress(b"llo", mtime=0)),
         packed("X-GZip", gzip.compress(b"hello", mtime=0) + bytes(8)),
+        packed("gzip", gzip.compress(b"he", mtime=0) + bytes(8) + gzip.compress(b"llo", mtime=0) + bytes(3)),
+        packed("gzip", gzip.compress(b"hello", mtime=0) + b"\r\n"),
+        packed("gzip, gzip", gzip.compress(gzip.compress(b"hello"))),
+        packed("gzip, identity", gzip.compress(b"hello")),
+        packed("deflate, gzip", gzip.compress(zlib.compress(b"hello"))),
+        packed("gzip\r\ncontent-encoding: Deflate", zlib.compress(gzip.compress(b"hello"))),
+        packed("identity", b"hello"),
+        chunked("transfer-encoding: gzip, chunked", gzip.compress(b"hello")),
+        chunked("transfer-encoding: GZip\r\ntransfer-encoding: Chunked", gzip.compress(b"hello")),
+        chunked(
+            "transfer-encoding: gzip, chunked\r\ncontent-encoding: deflate",
+            gzip.compress(zlib.compress(b"hello")),
+        ),
+        OK + b"transfer-encoding: gzip\r\n\r\n" + gzip.compress(b"hello") + b"<end>",
         packed("deflate", zlib.compress(b"hello")[2:-4]),
         OK + b"\r\nhello<end>",
         SMALL.replace(b"{}", b"hello").replace(b": 2", b": 5").replace(b"\r\n", b"\n"),
@@ -227,6 +245,11 @@ def test_a_connection_is_kept_unless_the_server_says_otherwise() -> None:
         OK + b"transfer-encoding: chunked\r\n\r\nzz\r\n<end>",
         packed("gzip", b"hello"),
         packed("gzip", gzip.compress(b"hello") + gzip.compress(b"world")[:-1]),
+        packed("gzip", gzip.compress(b"hello") + bytes(4) + gzip.compress(b"world")[:-1]),
+        packed("gzip, gzip", gzip.compress(b"hello")),
+        packed("gzip, deflate", gzip.compress(zlib.compress(b"hello"))),
+        packed("gzip, " * 5 + "gzip", b"hello"),
+        chunked("transfer-encoding: gzip, chunked", b"hello"),
         packed("deflate", zlib.compress(b"hello")[2:-5]),
         b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n<end>",
     ],
@@ -380,6 +403,7 @@ def gzipped(*sizes: int) -> bytes:
     [
         gzipped(MOST_BYTES + 1),
         gzipped(MOST_BYTES, 1),
+        packed("gzip, gzip", gzip.compress(gzip.compress(bytes(MOST_BYTES + 1)))),
         gzipped(300_000_000),
         OK + b"\r\n" + b"x" * MOST_BYTES + b"<end>",
         OK + b"a: b\r\n" * 500_000,
@@ -388,6 +412,7 @@ def gzipped(*sizes: int) -> bytes:
     ids=[
         "just too much",
         "in two members",
+        "packed twice",
         "a bomb",
         "without end",
         "headers without end",
@@ -414,6 +439,12 @@ def test_a_small_body_that_unpacks_to_much_takes_no_more_memory_than_the_limit()
 def test_a_body_of_just_the_limit_is_read() -> None:
     ((_, _, body),) = posted(Server(gzipped(MOST_BYTES)), timeout_s=60)
     assert len(body) == MOST_BYTES
+
+
+@pytest.mark.parametrize("coding", ["br", "gzip, br", "zstd, gzip"])
+def test_a_body_of_a_coding_that_is_not_known_is_left_as_it_came(coding: str) -> None:
+    ((_, headers, body),) = posted(Server(packed(coding, b"hello")))
+    assert (headers["content-encoding"], body) == (coding, b"hello")
 
 
 def test_a_server_that_hangs_is_a_timeout_and_its_connection_is_not_used_again() -> None:
