@@ -290,7 +290,7 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
         if faults:
             continue
         if any(ord(char) < 32 for char in model.display):
-            yield Fault("control characters in a model name", field=field)
+            yield Fault("control characters in a model name", field=field, fix="write it without them")
         if model.display in shown:
             yield Fault(
                 f"model `{model.display}` stands twice",
@@ -330,7 +330,8 @@ def _provider_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:
             fix="add `endpoint: NAME`: answers are kept, and served again, under that name",
         )
     if model.provider == "replay" and (model.answers is None) == (model.field is None):
-        yield Fault("a replay model needs `answers` (a file) or `field` (a path in the sample)", field=field)
+        message = "a replay model needs `answers` (a file) or `field` (a path in the sample)"
+        yield Fault(message, field=field, fix="add one of the two, such as `answers: answers.jsonl`")
     if model.provider == "anthropic" and "max_tokens" not in spec.params(model):
         yield Fault(
             "Anthropic requires max_tokens",

@@ -60,14 +60,15 @@ class Draft:
                 return
             above = inner
         self._left_out.append(place)
+        last = str(place[-1]) if isinstance(above, dict) else place[-1]
         if len(place) == 1 and place[0] in _STAND_INS:
             self.raw[str(place[0])] = copy.deepcopy(_STAND_INS[str(place[0])])
         elif len(place) == 2 and place[0] in _NAMED:
-            above[place[1]] = copy.deepcopy(_NAMED[str(place[0])])
+            above[last] = copy.deepcopy(_NAMED[str(place[0])])
         elif len(place) == 2 and place[0] == "models":
-            above[place[1]] = {"model": "mock/noisy", "as": f"unknown-{place[1]}"}
-        elif isinstance(above, dict) and place[-1] in above:
-            del above[place[-1]]
+            above[last] = {"model": "mock/noisy", "as": f"unknown-{place[1]}"}
+        elif isinstance(above, dict) and last in above:
+            del above[last]
             if len(place) == 1:
                 self._stand_in_for_misspelt(str(place[0]))
         elif len(place) > 1:
@@ -87,7 +88,7 @@ def place_of(field: str) -> Place:
 
 def _item(block: Any, key: str | int) -> Any:
     if isinstance(block, dict):
-        return block.get(key)
+        return block.get(str(key))
     return block[key] if isinstance(block, list) and isinstance(key, int) and key < len(block) else None
 
 

@@ -66,15 +66,23 @@ def _file_faults(spec: Spec, has_frame: bool) -> list[Fault]:
 def _template_faults(spec: Spec, found: Sequence[Definition]) -> Iterator[Fault]:
     """Check the syntax of the templates that scorers have of their own."""
     for each in found:
-        field = f"scorers.{each.name}"
-        switch = {"on": each.scorer.on} if isinstance(each.scorer, Switch) else {}
-        for case in each.cases().values() or [each]:
-            target = case.scorer.target
-            own = target if isinstance(target, list) else [target] if target is not None else []
-            for text in [*own, *(switch or columns(case)).values()]:
-                fault = syntax_fault(text, spec.where("scorers", each.name), field)
-                if fault is not None:
-                    yield fault
+        for field, text in _own_templates(each):
+            fault = syntax_fault(text, spec.where("scorers", each.name), field)
+            if fault is not None:
+                yield _at_its_option(spec, each.name, fault)
+
+
+def _own_templates(definition: Definition) -> Iterator[tuple[str, str]]:
+    """Yield field and text of each template of a scorer, those of a switch's cases one by one."""
+    if isinstance(definition.scorer, Switch):
+        yield f"scorers.{definition.name}.on", definition.scorer.on
+    for case in definition.cases().values() or [definition]:
+        target = case.scorer.target
+        for text in target if isinstance(target, list) else [target]:
+            if text is not None:
+                yield f"scorers.{case.name}.target", text
+        for text in columns(case).values():
+            yield f"scorers.{case.name}", text
 
 
 def _definition_faults(spec: Spec, found: Sequence[Definition]) -> list[Fault]:

@@ -53,7 +53,7 @@ def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
             "add `choices: {from: ..., answer: ...}` to the spec",
         )
     if isinstance(scorer, Equality | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
-        yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize")
+        yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize", "name each step once")
     if isinstance(scorer, JsonSchema):
         try:
             validator_of(schema_of(definition))
@@ -84,9 +84,9 @@ def _chain_faults(chain: Iterable[ExtractRule], place: str, field: str) -> Itera
                     "compare with the target in the scorer instead",
                 )
         elif rule.pattern is not None or rule.flags:
-            yield Fault(f"`{rule.rule}` takes no pattern or flags", place, here)
+            yield Fault(f"`{rule.rule}` takes no pattern or flags", place, here, "`regex` takes them")
         if rule.which == "first" and rule.rule not in ORDERED_RULES:
-            yield Fault(f"`{rule.rule}` takes no `which`", place, here)
+            yield Fault(f"`{rule.rule}` takes no `which`", place, here, "leave `which` out")
         if rule.path is not None and rule.rule != "json":
             yield Fault(f"`{rule.rule}` takes no path", place, here, "`path` belongs to `json`")
 
@@ -138,6 +138,8 @@ def _confidence_faults(rule: Confidence | None, place: str) -> Iterator[Fault]:
     if rule.from_ == "text" and rule.regex is None:
         yield Fault("a confidence from text needs a regex", place, "confidence", "or say `from: provider`")
     elif rule.from_ != "text" and rule.regex is not None:
-        yield Fault(f"a confidence from {rule.from_} takes no regex", place, "confidence.regex")
+        yield Fault(
+            f"a confidence from {rule.from_} takes no regex", place, "confidence.regex", "leave it out"
+        )
     elif rule.regex is not None:
         yield from _pattern_faults(rule.regex, (), place, "confidence.regex")

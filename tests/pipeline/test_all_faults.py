@@ -94,6 +94,8 @@ scorers:
   b: {type: regex, pattern: '(c'}
   c: {type: combine, of: [a, zz]}
   d: {type: exact, target: "{{ x | nofilter }}"}
+  e: {type: switch, on: "{{ x", cases: {f: zz, g: {type: exact, target: "{{ y"}}}
+  1: {type: exact, zz: 1}
 """
 
 
@@ -102,8 +104,10 @@ def test_faults_of_form_models_patterns_templates_and_files_come_in_one_round(la
     path.write_text(SIX)
     faults = faults_of(path, lab.warehouse)
     assert sorted(fault.field for fault in faults) == [
-        "dataset.path", "epochs", "extract.0", "models.0.model", "prompts.default", "scorers.a.extract.0",
-        "scorers.a.tolerence", "scorers.b.pattern", "scorers.c.of", "scorers.d",
+        "dataset.path", "epochs", "extract.0", "models.0.model", "prompts.default", "scorers.1.zz",
+        "scorers.a.extract.0",
+        "scorers.a.tolerence", "scorers.b.pattern", "scorers.c.of", "scorers.d.target",
+        "scorers.e.cases.f", "scorers.e.cases.g.target", "scorers.e.on",
     ]  # fmt: skip
     assert all(fault.fix and fault.where for fault in faults)
 
