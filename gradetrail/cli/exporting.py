@@ -163,8 +163,10 @@ def import_(
         n_new = 0
         is_bundle = not file.is_dir() and not is_address(file)
         for done in [import_bundle(root, file)] if is_bundle else import_warehouse(root, file):
-            word = f"{done.n_answers:,} answers that were not stored" if done.is_new else "was there already"
-            say(f"{done.run_id}: {done.n_trials:,} trials, {word}")
+            answers = "answer that was" if done.n_answers == 1 else "answers that were"
+            word = f"{done.n_answers:,} {answers} not stored" if done.is_new else "was there already"
+            say(f"{done.run_id}: {done.n_trials:,} {'trial' if done.n_trials == 1 else 'trials'}, {word}")
             n_new += done.is_new
         if not is_bundle:
-            say(f"{place_name(file)}: {n_new:,} runs that were not there")
+            runs = "run that was" if n_new == 1 else "runs that were"
+            say(f"{place_name(file)}: {n_new:,} {runs} not there")

@@ -87,14 +87,32 @@ def score(
                 judges=None if offline else calls,
             )
     tell_verdicts(calls)
-    written = sum(1 for item in graded if item.n_rows)
-    n_rows = sum(item.n_rows for item in graded)
-    say(f"graded {n_rows:,} answers in {written} run x scorer; {len(graded) - written} were up to date")
+    say(graded_text(graded))
     n_pending = sum(item.counts.get("pending", 0) for item in graded)
     if offline and n_pending:
         say(f"{n_pending:,} grades are pending; without --offline their judges are asked")
     print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
     _exit_for(graded, calls, share, ["gradetrail", "score", *(targets or ["--all"])], max_cost)
+
+
+def graded_text(graded: Sequence[Graded]) -> str:
+    """Say in words what was graded, and what did not need to be."""
+    written = [item for item in graded if item.n_rows]
+    fresh = [item for item in graded if not item.n_rows]
+    n_fresh = len({(item.scorer, item.scorer_id) for item in fresh})
+    up_to_date = f"{_scorers_of(fresh)} {'was' if n_fresh == 1 else 'were'} up to date" if fresh else ""
+    if not written:
+        return f"nothing to grade: {up_to_date}" if fresh else "nothing to grade"
+    n_rows = sum(item.n_rows for item in written)
+    answers = f"{n_rows:,} {'answer' if n_rows == 1 else 'answers'}"
+    return "; ".join([f"graded {answers} by {_scorers_of(written)}", *([up_to_date] if fresh else [])])
+
+
+def _scorers_of(graded: Sequence[Graded]) -> str:
+    n_scorers = len({(item.scorer, item.scorer_id) for item in graded})
+    n_runs = len({item.run_id for item in graded})
+    scorers = "scorer" if n_scorers == 1 else "scorers"
+    return f"{n_scorers:,} {scorers} of {n_runs:,} {'run' if n_runs == 1 else 'runs'}"
 
 
 def _exit_for(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from gradetrail.cli.output import say
+from tests.cli.command import gradetrail
+from tests.pipeline.lab import Lab
 
 
 def test_talk_to_a_reader_that_is_gone_is_dropped() -> None:
@@ -13,3 +15,25 @@ def test_talk_to_a_reader_that_is_gone_is_dropped() -> None:
         os.close(read)
         say("half way", stream)
         say("done", stream)
+
+
+def test_score_says_in_plain_words_what_it_did(lab: Lab) -> None:
+    lab.write()
+    gradetrail("run", "spec.yaml")
+    assert gradetrail("score", "spec.yaml").err == "nothing to grade: 1 scorer of 1 run was up to date\n"
+    assert gradetrail("score", "spec.yaml", "--force").err == "graded 6 answers by 1 scorer of 1 run\n"
+    lab.write(scorer=None, scorers={"numeric": {"type": "numeric"}, "strict": {"type": "exact"}})
+    gradetrail("run", "spec.yaml", "--new", "--limit", "1")
+    assert gradetrail("score", "spec.yaml").err == (
+        "graded 6 answers by 1 scorer of 1 run; 2 scorers of 2 runs were up to date\n"
+    )
+
+
+def test_import_says_one_run_and_several_runs(lab: Lab) -> None:
+    lab.write()
+    gradetrail("run", "spec.yaml", "--limit", "1")
+    err = gradetrail("import", "warehouse", "--warehouse", "other").err
+    assert ": 1 trial, 1 answer that was not stored\n" in err
+    assert err.endswith("warehouse: 1 run that was not there\n")
+    again = gradetrail("import", "warehouse", "--warehouse", "other").err
+    assert again.endswith("warehouse: 0 runs that were not there\n")

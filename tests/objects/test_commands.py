@@ -119,8 +119,8 @@ def packed_runs(root: Path) -> set[str]:
 
 def test_runs_go_from_a_folder_to_an_object_store_and_back(address: Path, folder: Path) -> None:
     gradetrail("run", "sums.yaml", warehouse=folder / "here")
-    assert "1 runs that were not there" in gradetrail("import", "here", warehouse=address)
-    assert "1 runs that were not there" in gradetrail("import", url(address), warehouse=folder / "again")
+    assert "1 run that was not there" in gradetrail("import", "here", warehouse=address)
+    assert "1 run that was not there" in gradetrail("import", url(address), warehouse=folder / "again")
     boards = [gradetrail("show", warehouse=root) for root in (folder / "here", address, folder / "again")]
     assert boards[0] == boards[1] == boards[2]
     assert "is this warehouse itself" in gradetrail("import", url(address), warehouse=address, code=2)
