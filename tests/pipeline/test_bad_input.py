@@ -127,7 +127,7 @@ TEMPLATES = {
     "a regex that fails at one row": case(
         "data.jsonl row 7 (sample 7)",
         "not a regular expression",
-        "'A: ('",
+        "`A: (`",
         data=rows(target="("),
         spec={"scorer": {"type": "regex", "pattern": "A: {{ target }}"}},
     ),
