@@ -9,11 +9,14 @@ import json
 import math
 import unicodedata
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 Row = Sequence[Any]
+
+LEAST_MONEY = Decimal("0.0000005")
+"""Up to here money would be 0 with six decimals."""
 
 
 def plain(value: Any) -> Any:
@@ -31,9 +34,32 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, bytes):
+        return _blob(value)
+    if isinstance(value, timedelta):
+        return _span(value)
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
+
+
+def _blob(value: bytes) -> str:
+    """Give bytes as DuckDB does: letters as they are, others in hex."""
+    return "".join(chr(n) if 32 <= n < 127 and chr(n) not in "\\'\"" else f"\\x{n:02X}" for n in value)
+
+
+def _span(value: timedelta) -> str:
+    """Give a time span as DuckDB does: `-2 days -02:00:03.5`."""
+    size = abs(value)
+    sign = "-" if value < timedelta(0) else ""
+    minutes, seconds = divmod(size.seconds, 60)
+    clock = f"{sign}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+    if size.microseconds:
+        clock += f".{size.microseconds:06}".rstrip("0")
+    if not size.days:
+        return clock
+    days = f"{sign}{size.days} day" + ("s" if size.days != 1 else "")
+    return f"{days} {clock}" if size.seconds or size.microseconds else days
 
 
 def numeric_columns(names: Sequence[str], rows: Sequence[Row]) -> list[bool]:
@@ -59,7 +85,10 @@ def _decimals(value: Any) -> int:
 
 
 def _is_extreme(value: float | Decimal) -> bool:
-    return isinstance(value, float) and (abs(value) >= 1e6 or 0 < abs(value) < 5e-5)
+    if isinstance(value, Decimal):
+        # half of the last decimal is rounded to the even one, which is 0
+        return 0 < abs(value) <= LEAST_MONEY
+    return abs(value) >= 1e6 or 0 < abs(value) < 5e-5
 
 
 def _extreme(value: float) -> str:
@@ -84,7 +113,7 @@ def shown(value: Any, decimals: int | None = None) -> str:
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, list | tuple | dict):
         return escaped(json.dumps(plain(value), ensure_ascii=False))
-    return escaped(str(value))
+    return escaped(str(plain(value)))
 
 
 def escaped(text: str) -> str:

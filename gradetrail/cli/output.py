@@ -13,8 +13,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from gradetrail.warehouse.locked import LockedWarehouse
 
 MAX_CELL = 60
+ALL_DIGITS = Context(prec=80)
+"""Rounds no number that DuckDB has; Python alone would at 28 digits."""
 
 
 class Format(StrEnum):
@@ -146,7 +149,9 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
-        return f"{value.normalize():f}"
+        return f"{value.normalize(ALL_DIGITS):f}"
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     exact = plain(value)
     return json.dumps(exact, ensure_ascii=False) if isinstance(exact, list | dict) else exact
 

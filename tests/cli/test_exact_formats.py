@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from gradetrail.cli.cells import cells_of, shown
 from gradetrail.store import Store
 from gradetrail.warehouse import Warehouse
 from tests.cli.command import gradetrail
@@ -99,3 +102,49 @@ def test_what_frames_do_hold_keeps_its_type(empty: Path) -> None:
     assert kinds == [
         "int32", "decimal128(38, 9)", "list<l: int32>", "struct<a: list<l: bool>>", "time64[us]", "string",
     ]  # fmt: skip
+
+
+AS_TEXT = (
+    "'12345678901234567890123456789012345678'::decimal(38, 0)",
+    "'-1.1234567890123456789012345678901234567'::decimal(38, 37)",
+    "'nan'::double",
+    "'inf'::double",
+    "'-inf'::double",
+    "'\\xAA\\x00b ~\\x7F\\x22\\x27\\x5C'::blob",
+    "timestamp '2026-01-03 02:00:03.5' - timestamp '2026-01-02'",
+    "timestamp '2026-01-02' - timestamp '2026-01-03 02:00:03.5'",
+    "timestamp '2026-01-02' - timestamp '2026-01-03'",
+    "interval '1 day'",
+    "interval '3 days'",
+    "interval '0.000001 seconds'",
+    "interval '0 seconds'",
+)
+
+
+def test_a_cell_of_csv_is_the_text_that_duckdb_gives(empty: Path) -> None:
+    query = (
+        "select " + ", ".join(f"{value} as c{n}" for n, value in enumerate(AS_TEXT)) + ", null::double as n"
+    )
+    with Warehouse(empty) as opened:
+        expected = opened.rows("select " + ", ".join(f"cast({value} as varchar)" for value in AS_TEXT))[1][0]
+    done = gradetrail("sql", query, "--format", "csv", "--warehouse", empty)
+    _, cells = csv.reader(io.StringIO(done.out))
+    assert cells == [*expected, ""]
+
+
+def test_json_has_bytes_and_time_spans_as_the_same_text(empty: Path) -> None:
+    query = "select '\\xAA\\x00b'::blob as b, ['\\xAA'::blob] as l, interval '1 day 2 hours' as i"
+    done = gradetrail("sql", query, "--format", "jsonl", "--warehouse", empty)
+    assert json.loads(done.out) == {"b": "\\xAA\\x00b", "l": ["\\xAA"], "i": "1 day 02:00:00"}
+
+
+@pytest.mark.parametrize(
+    ("money", "text"),
+    [
+        ("0.0000002", "2e-07"), ("-0.0000002", "-2e-07"), ("0.0000005", "5e-07"), ("0.000000501", "0.000001"),
+        ("0.000001", "0.000001"), ("0.000000000", "0"), ("0.25", "0.25"),
+    ],
+)  # fmt: skip
+def test_money_that_is_not_0_is_never_shown_as_0(money: str, text: str) -> None:
+    assert shown(Decimal(money)) == text
+    assert cells_of(["cost_usd"], [[Decimal(money)], [Decimal("0.5")]])[0][0].startswith(text)
