@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SpecError
 from gradetrail.prompt import FIELD_ONLY, Renderer
-from gradetrail.scorer_spec import Equality, ExtractRule, Includes, Numeric, Regex
+from gradetrail.scorer_spec import Accuracy, Exact, ExtractRule, Includes, Numeric, Regex
 from gradetrail.scoring.chain import extract
 from gradetrail.scoring.comparison import compare, has_target
 from gradetrail.scoring.definition import Definition, columns
@@ -92,7 +92,7 @@ def _rules(definition: Definition) -> tuple[ExtractRule, ...]:
     scorer, confidence = definition.scorer, definition.confidence
     if confidence is not None and confidence.from_ in ("text", "votes"):
         return ()
-    if not isinstance(scorer, Equality | Includes | Numeric | Regex) or columns(definition):
+    if not isinstance(scorer, Exact | Accuracy | Includes | Numeric | Regex) or columns(definition):
         return ()
     if any(rule.rule in NEEDS_CHOICES for rule in definition.extract):
         return ()
