@@ -44,7 +44,7 @@ def _board(head: tuple[str, str, str], records: Sequence[Record], width: int) ->
     from rich.cells import cell_len
 
     task, scorer, metric = head
-    told = [f"{record['mean']:.3f}  n {record['n']:,}{_standing(record)}" for record in records]
+    told = [f"{short(record['mean'])}  n {record['n']:,}{_standing(record)}" for record in records]
     room = max(LEAST, width - LEAST - max(map(len, told)) - 4)
     label = min(room, max(cell_len(record["entrant"]) for record in records))
     scale = max(LEAST, width - label - max(map(len, told)) - 4)
@@ -53,9 +53,15 @@ def _board(head: tuple[str, str, str], records: Sequence[Record], width: int) ->
     lines = [f"{task}: {scorer}" + (f" ({metric})" if metric != "score" else "")]
     for record, text in zip(records, told, strict=True):
         lines.append(f"{shortened(record['entrant'], label)}  {_bar(record, low, high, scale)}  {text}")
-    left, right = f"{low:.3f}", f"{high:.3f}"
+    left, right = short(low), short(high)
     lines.append(f"{' ' * label}  {left}{right.rjust(scale - len(left))}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def short(value: float) -> str:
+    """Give a number with three decimals, or with four digits where those would be none or too many."""
+    size = abs(value)
+    return f"{value:.3f}" if size == 0 or 5e-4 < size < 1e5 else f"{value:.4g}"
 
 
 def shortened(name: str, cells: int) -> str:

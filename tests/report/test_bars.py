@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradetrail.errors import SelectionError
-from gradetrail.report.bars import board_bars, shortened
+from gradetrail.report.bars import board_bars, short, shortened
 from gradetrail.warehouse import Warehouse
 from tests.cli.command import gradetrail
 
@@ -75,3 +75,14 @@ def test_long_names_are_told_apart_by_both_ends() -> None:
         assert whole.startswith(begin) and whole.endswith(end) and abs(len(begin) - len(end)) <= 1
     assert shortened("模型名称模型名称", 10) == "模型…名称 "
     assert shortened("short", 8) == "short   "
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"), (0.21683, "0.217"), (-3.5, "-3.500"), (99999.0, "99999.000"), (1.5e6, "1.5e+06"),
+        (1e200, "1e+200"), (-123456.0, "-1.235e+05"), (0.0004, "0.0004"), (1.23456e-9, "1.235e-09"),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_chart_are_short_whatever_their_size(value: float, text: str) -> None:
+    assert short(value) == text
