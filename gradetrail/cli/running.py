@@ -263,13 +263,13 @@ def exit_for(
     faults = []
     for done in runs:
         if done.status == "aborted":
-            fix = again if done.halt is not None else f"then {again}"
+            fix = again if done.halt is not None else f"mend that, then {again}"
             faults.append(Fault(f"aborted: {done.reason}", done.run_id, fix=fix))
         elif done.status != "complete":
             faults.append(Fault("trials are still owed", done.run_id, fix=again))
-    faults += pipeline.unusable(
-        root, [done.run_id for done in runs], allow_errors, must_be_scored=must_be_scored
-    )
+    # what is missing of a run that ended early follows from that: one cause, one fault
+    whole = [done.run_id for done in runs if done.status == "complete"]
+    faults += pipeline.unusable(root, whole, allow_errors, must_be_scored=must_be_scored)
     if faults:
         raise UnusableError(*faults)
 

@@ -134,7 +134,9 @@ def _exit_for(
         message = f"judge `{stopped.scorer}`: aborted: {stopped.reason}"
         halt = stopped.progress.halt
         again = way_on(words, halt, max_cost)
-        faults.append(Fault(message, stopped.run_id, fix=again if halt is not None else f"then {again}"))
+        faults.append(
+            Fault(message, stopped.run_id, fix=again if halt is not None else f"mend that, then {again}")
+        )
     for item in graded:
         n_failed = item.counts.get("judge_error", 0)
         if n_failed and n_failed / item.n_rows > allow_errors:

@@ -74,7 +74,12 @@ def test_3_is_a_run_that_was_aborted_and_says_how_to_go_on(lab: Lab) -> None:
     done = gradetrail("run", "spec.yaml")
     assert (done.code, lab.api.n_calls) == (3, 5)
     assert "aborted: 5 requests failed in the same way and none succeeded: HTTP 401: bad key" in done.err
-    assert f"go on with: gradetrail run {lab.row('select run_id from runs')['run_id']}" in done.err
+    assert (
+        f"mend that, then go on with: gradetrail run {lab.row('select run_id from runs')['run_id']}"
+        in done.err
+    )
+    assert done.err.count("fix: ") == 1
+    assert "--allow-errors" not in done.err
 
 
 def test_3_is_a_result_with_nothing_in_it(lab: Lab) -> None:
