@@ -199,13 +199,20 @@ def tasks_of(root: Path, run_ids: Sequence[str]) -> list[str]:
 def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be_scored: bool) -> list[Fault]:
     """Say why results must not be used: too many errors, or nothing scored."""
     faults: list[Fault] = []
+    answered: list[str] = []
     for run_id in run_ids:
         states = states_of(root, run_id)
+        if states.n_errors < states.n_trials or allow_errors >= 1 or not states.n_trials:
+            answered.append(run_id)
+        else:
+            fix = f"see `gradetrail show errors {run_id}`"
+            faults.append(Fault(f"all {states.n_trials:,} trials ended in an error", run_id, fix=fix))
+            continue
         if states.n_trials and states.n_errors / states.n_trials > allow_errors:
             share = f"{states.n_errors / states.n_trials:.1%}"
             reason = f"{states.n_errors:,} of {states.n_trials:,} trials ended in an error ({share})"
             faults.append(Fault(reason, run_id, fix=SEE_ERRORS))
-    return [*faults, *_ungraded(root, run_ids, allow_errors)] if must_be_scored else faults
+    return [*faults, *_ungraded(root, answered, allow_errors)] if must_be_scored else faults
 
 
 def _ungraded(root: Path, run_ids: Sequence[str], allow_errors: float) -> list[Fault]:

@@ -82,6 +82,16 @@ def test_3_is_a_run_that_was_aborted_and_says_how_to_go_on(lab: Lab) -> None:
     assert "--allow-errors" not in done.err
 
 
+def test_a_run_of_which_every_call_failed_says_so_once(lab: Lab) -> None:
+    lab.api.answer = lambda call: Reply(400, {"error": {"message": f"no {question_of(call)}"}})
+    lab.write()
+    done = gradetrail("run", "spec.yaml", "--limit", "3")
+    assert (done.code, done.err.count("fix: ")) == (3, 1)
+    assert "all 3 trials ended in an error" in done.err
+    assert "gradetrail show errors 2" in done.err
+    assert "--allow-errors" not in done.err
+
+
 def test_3_is_a_result_with_nothing_in_it(lab: Lab) -> None:
     lab.api.answer = lambda call: Reply(body=chat("I do not know."))
     lab.write()
