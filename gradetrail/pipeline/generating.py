@@ -168,13 +168,16 @@ def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mappin
         for name, template in columns(definition).items():
             text = render(template, values)
             if name == "pattern":
-                re.compile(text)
-    except re.error as error:
-        raise RenderError(
-            f"scorer `{definition.name}`: not a regular expression: {error} in `{error.pattern}`"
-        ) from None
+                _check_pattern(text)
     except RenderError as error:
         raise RenderError(f"scorer `{definition.name}`: {error}") from None
+
+
+def _check_pattern(text: str) -> None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise RenderError(f"not a regular expression: {error} in `{text}`") from None
 
 
 @dataclass(frozen=True, slots=True)
