@@ -158,13 +158,13 @@ def test_nothing_of_the_warehouse_is_touched(home: Path) -> None:
 
 
 def test_a_sort_larger_than_memory_goes_through_the_disk_and_no_further(home: Path) -> None:
-    query = "select sum(i)::bigint from (from range(12000000) t(i) order by hash(i) limit 11999999)"
-    room = replace(limits_of(memory_mb=256), file_mb=2000)
+    query = "select sum(i)::bigint from (from range(20000000) t(i) order by hash(i) limit 19999999)"
+    room = replace(limits_of(memory_mb=512), file_mb=2000)
     with LockedWarehouse(home / "warehouse", limits=room) as opened:
         ((total,),) = opened.rows(query)[1]
-    assert 0 <= 71999994000000 - total < 12000000
+    assert 0 <= 199999990000000 - total < 20000000
     with (
         LockedWarehouse(home / "warehouse", limits=replace(room, file_mb=20)) as opened,
-        pytest.raises(LimitError, match="more than 256 MB of memory"),
+        pytest.raises(LimitError, match="more than 512 MB of memory"),
     ):
         opened.rows(query)
