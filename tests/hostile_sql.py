@@ -122,8 +122,14 @@ def tried(opened: LockedWarehouse, sql: str) -> Seen:
             ending, said = "limit", str(error)
         except GradetrailError as error:
             said = str(error)
-            gate = "a query is one SELECT" in said
-            ending = "gate" if gate else "wall" if OUT_OF_REACH.search(said) else "none"
+            gate = ("a query is one SELECT", "there is no statement")
+            ending = (
+                "gate"
+                if any(words in said for words in gate)
+                else "wall"
+                if OUT_OF_REACH.search(said)
+                else "none"
+            )
         seconds = time.monotonic() - began
     return Seen(ending, said, seconds, max(0.0, peak[-1] - peak[0]))
 

@@ -65,7 +65,7 @@ class _Sink:
         self._output, self._size = output, 0
         self._temporary: Path | None = None
         self._file: BinaryIO | None = None
-
+        self._is_dropped = False
         self.closed = False
 
     def tell(self) -> int:
@@ -76,9 +76,11 @@ class _Sink:
         """Do nothing: what is written is on its way."""
 
     def write(self, data: bytes | str) -> int:
-        """Take bytes, or text."""
+        """Take bytes, or text; what comes after the end of it all, such as a footer, is for nobody."""
         encoded = data.encode() if isinstance(data, str) else bytes(data)
         self._size += len(encoded)
+        if self._is_dropped:
+            return len(encoded)
         if self._output is None:
             if not write(data if isinstance(data, str) else encoded, None):
                 raise _EnoughError
@@ -111,6 +113,7 @@ class _Sink:
 
     def drop(self) -> None:
         """Leave nothing behind of a file that is not whole."""
+        self._is_dropped = True
         if self._file is not None:
             self._file.close()
         if self._temporary is not None:
