@@ -212,9 +212,11 @@ class _Glance:
         import pyarrow as pa
 
         sources, loose = self._sources_of(run_id)
+        pieces = [] if sources or loose else [packed_piece(self.storage, self._whole_packs(), run_id)]
         if self._is_one_file(run_id, sources, loose):
-            piece = trial_piece(self.storage.local(sources[0].segment("trials")))
-            # one that cannot be read is looked into below
+            pieces = [trial_piece(self.storage.local(sources[0].segment("trials")))]
+        for piece in pieces:
+            # what cannot be read is looked into below
             with suppress(OSError, pa.ArrowException):
                 rows = _joined(piece(STATE), "trials", STATE)
                 self._end()
@@ -361,9 +363,8 @@ class _Glance:
 
     def _whole_packs(self) -> Record:
         """Give the record without packs that are damaged."""
-        return replace(
-            self.record, files=tuple(pack for pack in self.record.files if self._is_whole(pack.name))
-        )
+        files = tuple(pack for pack in self.record.files if self._is_whole(pack.name))
+        return replace(self.record, files=files)
 
     def _merged(self, run_id: str, segments: list[Part], loose: dict[Part, pa.Table]) -> pa.Table:
         """Give the trials of a run as they stand: what is packed unless there is a newer fold, and these."""
