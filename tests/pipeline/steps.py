@@ -14,7 +14,6 @@ import json
 import os
 import signal
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import pyarrow.parquet  # noqa: F401
 
 from gradetrail import pipeline
 from gradetrail.providers import mock, python, replay  # noqa: F401
+from tests.faults.injection import forked
 from tests.pipeline.processes import truth
 
 STEPS = ("open", "os.link", "os.rename", "os.remove", "os.mkdir")
@@ -54,22 +54,6 @@ def said_by_survivor(folder: Path, warehouse: Path) -> dict[str, Any]:
     n_runs = len(list((warehouse / "runs").glob("*.json")))
     n_journals = len(list((warehouse / "journal").glob("*.jsonl")))
     return {"truth": truth(warehouse), "n_runs": n_runs, "n_journals": n_journals}
-
-
-def forked(act: Any) -> int:
-    """Run a function in a child and give its exit status, negative for a signal."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            act()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main() -> None:
