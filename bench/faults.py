@@ -1,6 +1,7 @@
 """Makes a warehouse suffer every fault it is built against, and writes the table of docs/warehouse.md.
 
     python bench/faults.py [--minutes 10] [--only steps,storm,packers,clock,bits,cuts,vanished] [--every 1]
+        [--faults kill ENOSPC EROFS] [--operations rm 'check --repair']
 
 Rows that were measured before stay in the table until they are measured again (.bench/faults.json).
 Ends with 1 if a row was lost or doubled, damage went unnoticed, or a command did not complete.
@@ -13,7 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,8 +29,8 @@ PAGE = ROOT / "docs" / "warehouse.md"
 BEGIN, END = "<!-- faults: written by make faults -->", "<!-- end of faults -->"
 NAMES = {
     "kill": "kill -9 before each step of `{}`",
-    "ENOSPC": "disk full from steps of `{}` on",
-    "EROFS": "disk read-only from steps of `{}` on",
+    "ENOSPC": "disk full from each step of `{}` on",
+    "EROFS": "disk read-only from each step of `{}` on",
 }
 
 OTHERS = {"packers": 20, "clock": 5, "cuts": 200, "vanished": 0}
@@ -48,9 +49,9 @@ class Row:
     """Damage that `check` did not notice, commands that did not complete, and wrong counts that were read."""
 
 
-def struck(fault: str, every: int) -> Iterator[Row]:
-    """Strike each operation at each step."""
-    for name in OPERATIONS:
+def struck(fault: str, operations: Iterable[str], every: int) -> Iterator[Row]:
+    """Strike operations at each step, or at some."""
+    for name in operations:
         with tempfile.TemporaryDirectory(prefix="gradetrail-") as folder:
             arguments = [sys.executable, "-m", "tests.faults.steps", folder, name, fault, str(every)]
             done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -60,14 +61,16 @@ def struck(fault: str, every: int) -> Iterator[Row]:
             print(*bad, done.stderr[-3000:], sep="\n", file=sys.stderr)
             bad = bad or [{}]
         lost, doubled = (sum(t.get(what, 1) for t in trials) for what in ("lost", "doubled"))
-        yield Row(NAMES[fault].format(name), len(trials), lost, doubled, len(bad))
+        said = NAMES[fault].format(name)
+        if every > 1:
+            said = said.replace("each step", f"one in {every} steps")
+        yield Row(said, len(trials), lost, doubled, len(bad))
 
 
-def every_step(every: int) -> Iterator[Row]:
-    """Strike with each fault; errors that need no dying at a seventh of the steps."""
-    yield from struck("kill", every)
-    for fault in ("ENOSPC", "EROFS"):
-        yield from struck(fault, 7 * every)
+def steps(given: argparse.Namespace) -> Iterator[Row]:
+    """Strike with each fault."""
+    for fault in given.faults:
+        yield from struck(fault, given.operations, given.every)
 
 
 def storms(minutes: float) -> Iterator[Row]:
@@ -89,6 +92,10 @@ def damages(kind: str, n: int) -> Iterator[Row]:
                 print(trial, file=sys.stderr)
         lost, doubled = sum(t.lost for t in trials), sum(t.doubled for t in trials)
         yield Row(name, len(trials), lost, doubled, sum(t.is_unnoticed for t in trials))
+
+
+def _damaging(kind: str, n: int) -> Callable[[argparse.Namespace], Iterator[Row]]:
+    return lambda _: damages(kind, n)
 
 
 def kept(rows: Iterator[Row]) -> bool:
@@ -124,11 +131,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--flips", type=int, default=1_000)
+    parser.add_argument("--faults", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=list(OPERATIONS))
     sections: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
-        "steps": lambda given: every_step(given.every),
+        "steps": steps,
         "storm": lambda given: storms(given.minutes),
         "bits": lambda given: damages("bits", given.flips),
-        **{kind: lambda _, kind=kind, n=n: damages(kind, n) for kind, n in OTHERS.items()},
+        **{kind: _damaging(kind, n) for kind, n in OTHERS.items()},
     }
     parser.add_argument("--only", default=",".join(sections))
     given = parser.parse_args()
