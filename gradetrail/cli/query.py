@@ -51,7 +51,7 @@ PlotOption = Annotated[
     typer.Option(
         "--plot",
         help="Draw leaderboard, calibration, pairwise or history to this .svg, .png or .html instead;"
-        " without a file, the leaderboard as text.",
+        " without a file, as text.",
     ),
 ]
 
@@ -152,9 +152,9 @@ def leaderboard(
 def _draw(
     root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, target: Path
 ) -> None:
-    from gradetrail.report import charts, pictures
+    from gradetrail.report import charts, drawn, pictures
 
-    charts.check_view(view)
+    drawn.check_view(view)
     pictures.check_target(target)
     pictures.check_extra()
     with open_runs(root, run, as_of=as_of) as opened:
@@ -166,14 +166,10 @@ def _draw(
 def _draw_text(
     root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, _: Path
 ) -> None:
-    from gradetrail.errors import Fault, SelectionError
-    from gradetrail.report.bars import WIDTH, board_bars
+    from gradetrail.report.text_charts import WIDTH, text_chart
 
-    if view != "leaderboard":
-        fix = f"name a file: --plot {view}.svg"
-        raise SelectionError(Fault(f"view `{view}` has no chart as text", "--plot", fix=fix))
     with open_runs(root, run, as_of=as_of) as opened:
-        write(board_bars(opened, task=task, run=run, width=terminal_width() or WIDTH), None)
+        write(text_chart(opened, view, task=task, run=run, width=terminal_width() or WIDTH), None)
         tell_damage(opened)
 
 

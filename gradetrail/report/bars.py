@@ -1,61 +1,65 @@
-"""Draws the leaderboard as text, for terminals.
+"""Draws spans on a scale of cells, one a line, for charts in a terminal.
 
-Invariant: it shows what the query of the chart gives, as the picture does, and computes nothing but places.
+Invariant: computes nothing but places; a mark stands within half a cell of where its value is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gradetrail import sql
-from gradetrail.errors import Fault, SelectionError
-
-if TYPE_CHECKING:
-    from gradetrail.warehouse import Warehouse
-
-Record = Mapping[str, Any]
-QUERY = "charts/leaderboard"
-RANKED, UNRANKED, LINE = "●", "○", "─"
+RULE = "─"
 LEAST = 20
 """Cells of the narrowest scale; names have what is left."""
-WIDTH = 100
-"""Cells of a line where no terminal says otherwise."""
 
 
-def board_bars(
-    warehouse: Warehouse, *, task: str | None = None, run: str | None = None, width: int = WIDTH
-) -> str:
-    """Draw a line for each entrant: its 95 % interval, a dot at its mean, hollow if it is not ranked.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart: marks with a rule between the outermost; without marks, a heading."""
 
-    `width` is in cells; each board has a scale of its own. SelectionError where there is nothing to draw.
+    label: str
+    told: str = ""
+    """What stands behind the scale."""
+    marks: tuple[tuple[float, str], ...] = ()
+    """Values, each with the character that stands there; later ones win."""
+
+
+def drawn(lines: Sequence[Line], width: int, domain: tuple[float, float] | None = None) -> str:
+    """Draw lines over one scale, which a last line names; it ends with a newline.
+
+    `width` is in cells. The scale is `domain`, else from the least to the greatest mark.
     """
-    params = {"task": task, "run_id": None if run is None else warehouse.run_id(run)}
-    names, rows = warehouse.rows(sql.text_of(QUERY), params)
-    if not rows:
-        raise SelectionError(Fault("nothing to draw: no grades", "--plot"))
-    records = [dict(zip(names, row, strict=True)) for row in rows]
-    boards = groupby(records, key=lambda record: (record["task"], record["scorer"], record["metric"]))
-    return "\n".join(_board(head, list(group), width) for head, group in boards)
-
-
-def _board(head: tuple[str, str, str], records: Sequence[Record], width: int) -> str:
     from rich.cells import cell_len
 
-    task, scorer, metric = head
-    told = [f"{short(record['mean'])}  n {record['n']:,}{_standing(record)}" for record in records]
-    room = max(LEAST, width - LEAST - max(map(len, told)) - 4)
-    label = min(room, max(cell_len(record["entrant"]) for record in records))
-    scale = max(LEAST, width - label - max(map(len, told)) - 4)
-    low = min(_ends(record)[0] for record in records)
-    high = max(_ends(record)[1] for record in records)
-    lines = [f"{task}: {scorer}" + (f" ({metric})" if metric != "score" else "")]
-    for record, text in zip(records, told, strict=True):
-        lines.append(f"{shortened(record['entrant'], label)}  {_bar(record, low, high, scale)}  {text}")
+    bars = [line for line in lines if line.marks]
+    told = max(cell_len(line.told) for line in bars)
+    room = max(LEAST, width - LEAST - told - 4)
+    label = min(room, max(cell_len(line.label) for line in bars))
+    scale = max(LEAST, width - label - told - 4)
+    values = [value for line in bars for value, _ in line.marks]
+    low, high = domain or (min(values), max(values))
+    text = [
+        f"{shortened(line.label, label)}  {_bar(line, low, high, scale)}  {line.told}"
+        if line.marks
+        else f"{line.label}  {line.told}"
+        for line in lines
+    ]
     left, right = short(low), short(high)
-    lines.append(f"{' ' * label}  {left}{right.rjust(scale - len(left))}")
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    text.append(f"{' ' * label}  {left}{right.rjust(scale - len(left))}")
+    return "".join(f"{line.rstrip()}\n" for line in text)
+
+
+def _bar(line: Line, low: float, high: float, scale: int) -> str:
+    """Draw the marks of a line within `scale` cells."""
+    places = [
+        (round((value - low) / (high - low) * (scale - 1)) if high > low else scale // 2, mark)
+        for value, mark in line.marks
+    ]
+    first, last = min(places)[0], max(places)[0]
+    cells = [RULE if first <= at <= last else " " for at in range(scale)]
+    for place, mark in places:
+        cells[place] = mark
+    return "".join(cells)
 
 
 def short(value: float) -> str:
@@ -77,26 +81,3 @@ def shortened(name: str, cells: int) -> str:
         if cell_len(begin + end + first) < cells:
             begin += first
     return set_cell_size(f"{begin}…{end}", cells)
-
-
-def _standing(record: Record) -> str:
-    return "" if record["is_ranked"] else f"  {record['standing']}"
-
-
-def _ends(record: Record) -> tuple[float, float]:
-    """Give the ends of what is drawn of an entrant: of its interval, or its mean twice."""
-    mean = float(record["mean"])
-    known = [mean, *(float(record[name]) for name in ("ci_low", "ci_high") if record[name] is not None)]
-    return min(known), max(known)
-
-
-def _bar(record: Record, low: float, high: float, scale: int) -> str:
-    """Draw one interval within `scale` cells."""
-
-    def place(value: float) -> int:
-        return round((value - low) / (high - low) * (scale - 1)) if high > low else scale // 2
-
-    first, last = map(place, _ends(record))
-    cells = [LINE if first <= at <= last else " " for at in range(scale)]
-    cells[place(float(record["mean"]))] = RANKED if record["is_ranked"] else UNRANKED
-    return "".join(cells)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from gradetrail import sql
-from gradetrail.errors import Fault, SelectionError, did_you_mean
+from gradetrail.report.drawn import Record, boards_of, check_view, records_of
 from gradetrail.report.pictures import Plot, check_extra
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
     from gradetrail.warehouse import Warehouse
 
-Record = dict[str, Any]
 WIDTH = 460
 PANEL = 200
 INK, QUIET, FAINT = "#1f4e79", "#9aa5b1", "#d9dee4"
@@ -46,35 +43,17 @@ def plot(
     if not isinstance(warehouse, Warehouse):
         with Warehouse(warehouse) as opened:
             return plot(opened, view, task=task, run=run)
-    drawing = DRAWINGS[view]
-    if run is not None and not drawing.is_by_run:
-        raise SelectionError(
-            Fault(f"the chart of `{view}` is of all runs", "--plot", fix="leave the run out")
-        )
-    params = {"task": task, "run_id": None if run is None else warehouse.run_id(run)}
-    names, rows = warehouse.rows(sql.text_of(f"charts/{drawing.query}"), params)
-    if not rows:
-        raise SelectionError(Fault(f"nothing to draw: {drawing.absence}", "--plot"))
-    records = [dict(zip(names, row, strict=True)) for row in rows]
-    return Plot(_stacked(records, drawing.draw))
-
-
-def check_view(view: str) -> None:
-    """Refuse a view that has no chart; SelectionError."""
-    if view not in DRAWINGS:
-        raise SelectionError(Fault(f"view `{view}` has no chart", "--plot", fix=did_you_mean(view, DRAWINGS)))
+    return Plot(_stacked(records_of(warehouse, view, task=task, run=run), DRAWINGS[view]))
 
 
 def _stacked(records: Sequence[Record], draw: Callable[[list[Record]], Any]) -> alt.TopLevelMixin:
     """Draw one chart for each task, scorer and metric, one below another."""
     import altair as alt
 
-    charts = []
-    for (task, scorer, metric), group in groupby(
-        records, key=lambda record: (record["task"], record["scorer"], record["metric"])
-    ):
-        title = f"{task}: {scorer}" + (f" ({metric})" if metric != "score" else "")
-        charts.append(draw(list(group)).properties(title=alt.TitleParams(title, anchor="start")))
+    charts = [
+        draw(rows).properties(title=alt.TitleParams(title, anchor="start"))
+        for title, rows in boards_of(records)
+    ]
     chart = alt.concat(*charts, columns=1, spacing=36, align="none").resolve_scale(
         color="independent", size="independent", x="independent"
     )
@@ -198,8 +177,7 @@ def _history(records: list[Record]) -> Any:
     import altair as alt
 
     runs = list(dict.fromkeys(record["run_id"] for record in records))
-    last = {record["entrant"]: record["mean"] for record in records}
-    entrants = sorted(last, key=lambda entrant: (-last[entrant], entrant))
+    entrants = [name for _, name in sorted({(r["place"], r["entrant"]) for r in records})]
     columns = ("run_id", "entrant", "mean", "ci_low", "ci_high", "n", "verdict")
     day = "slice(datum.value, 0, 4) + '-' + slice(datum.value, 4, 6) + '-' + slice(datum.value, 6, 8)"
     time = "slice(datum.value, 9, 11) + ':' + slice(datum.value, 11, 13)"
@@ -218,23 +196,11 @@ def _history(records: list[Record]) -> Any:
     return alt.layer(bar, line)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """How one view is drawn."""
-
-    query: str
-    draw: Callable[[list[Record]], Any]
-    absence: str
-    """What is missing where there is nothing."""
-    is_by_run: bool = False
-
-
-_RELIABILITY = Drawing("reliability", _reliability, "no answer has a confidence", is_by_run=True)
-DRAWINGS = {
-    "leaderboard": Drawing("leaderboard", _leaderboard, "no grades", is_by_run=True),
-    "calibration": _RELIABILITY,
-    "reliability_bins": _RELIABILITY,
-    "pairwise": Drawing("pairwise", _pairwise, "no two ranked entrants"),
-    "history": Drawing("history", _history, "no grades"),
+DRAWINGS: dict[str, Callable[[list[Record]], Any]] = {
+    "leaderboard": _leaderboard,
+    "calibration": _reliability,
+    "reliability_bins": _reliability,
+    "pairwise": _pairwise,
+    "history": _history,
 }
-"""Charts, by the view that each belongs to."""
+"""How each view is drawn."""

@@ -1,26 +1,22 @@
 -- What the heat map of pairs shows: each pair both ways.
--- One row per (task, scorer, metric, entrant, other), in the board's order of entrants.
--- Differences entrant - other in the scorer's unit; place counts from 1; $task NULL means all.
--- Source: pairwise, leaderboard.
+-- One row per (task, scorer, metric, entrant, other), in the board's order.
+-- Differences entrant - other in the scorer's unit; place numbers the board's rows; $task NULL means all.
+-- Source: pairwise, board_rows.
 with standing as (
     select
-        leaderboard.task,
-        leaderboard.scorer,
-        leaderboard.metric,
-        leaderboard.model,
-        leaderboard.prompt,
-        leaderboard.is_primary,
-        row_number() over (
-            partition by leaderboard.task, leaderboard.scorer, leaderboard.metric
-            order by leaderboard.rank asc nulls last, leaderboard.model asc, leaderboard.prompt asc
-        ) as place,
+        board_rows.task,
+        board_rows.scorer,
+        board_rows.metric,
+        board_rows.model,
+        board_rows.prompt,
+        board_rows.row_no as place,
         case
-            when count(distinct leaderboard.prompt) over by_task = 1 then leaderboard.model
-            else leaderboard.model || ' · ' || leaderboard.prompt
+            when count(distinct board_rows.prompt) over by_task = 1 then board_rows.model
+            else board_rows.model || ' · ' || board_rows.prompt
         end as entrant
-    from leaderboard
-    where leaderboard.task = coalesce($task, leaderboard.task)
-    window by_task as (partition by leaderboard.task)
+    from board_rows
+    where board_rows.task = coalesce($task, board_rows.task)
+    window by_task as (partition by board_rows.task)
 ),
 
 both_ways as (
@@ -83,9 +79,5 @@ inner join standing as other
         and both_ways.other_prompt = other.prompt
 where both_ways.difference is not null
 order by
-    both_ways.task asc,
-    own.is_primary desc,
-    both_ways.scorer asc,
-    both_ways.metric asc,
     own.place asc,
     other.place asc

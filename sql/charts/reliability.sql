@@ -1,7 +1,7 @@
 -- What a reliability diagram shows: bins of equal width, of the newest run of each entrant or of $run_id.
--- One row per (task, scorer, metric, entrant, bin).
+-- One row per (task, scorer, metric, entrant, bin), in the board's order.
 -- Confidence and accuracy in [0, 1]; $task and $run_id NULL mean all.
--- Source: reliability_bins, calibration.
+-- Source: reliability_bins, calibration, board_rows.
 select
     bins.task,
     bins.scorer,
@@ -24,6 +24,13 @@ inner join calibration
         and bins.prompt = calibration.prompt
         and bins.scorer = calibration.scorer
         and bins.metric = calibration.metric
+left join board_rows
+    on
+        bins.task = board_rows.task
+        and bins.scorer = board_rows.scorer
+        and bins.metric = board_rows.metric
+        and bins.model = board_rows.model
+        and bins.prompt = board_rows.prompt
 where
     bins.binning = 'width'
     and bins.task = coalesce($task, bins.task)
@@ -35,7 +42,9 @@ qualify
     )
 order by
     bins.task asc,
+    min(board_rows.board_no) over (partition by bins.task, bins.scorer, bins.metric) asc nulls last,
     bins.scorer asc,
     bins.metric asc,
+    board_rows.row_no asc nulls last,
     entrant asc,
     bins.bin asc

@@ -14,7 +14,7 @@ import pytest
 
 import gradetrail as gt
 from gradetrail.errors import DependencyError
-from gradetrail.report import charts
+from gradetrail.report import drawn
 from gradetrail.report.pictures import Plot
 from gradetrail.store import Store
 from tests.cli.command import gradetrail
@@ -89,6 +89,39 @@ def test_the_board_is_drawn_in_its_order_with_its_numbers(warehouse: Path) -> No
     assert [(d["entrant"], d["mean"], d["ci_low"], d["ci_high"]) for d in drawn] == board
 
 
+def test_every_chart_has_the_boards_order_of_scorers_and_entrants(tmp_path: Path) -> None:
+    """The first scorer of the spec comes first, and where less is better the least."""
+    answers = {"close": "right?", "exact": "right", "far": "something else"}
+    spec = {
+        "name": "order", "prompt": "{{ q }}", "target": "right",
+        "confidence": {"from": "provider"},
+        "scorers": {
+            "zeta": {"type": "edit_distance", "unit": "character"}, "mu": "exact", "alpha": "includes",
+        },
+        "models": [{"model": f"replay/{name}", "answers": "answers.jsonl"} for name in answers],
+        "dataset": "data.jsonl",
+    }  # fmt: skip
+    ids = [f"s{n}" for n in range(3)]
+    rows = [
+        {"sample_id": id_, "model": name, "text": text, "confidence": 0.7}
+        for name, text in answers.items()
+        for id_ in ids
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "data.jsonl").write_text("".join(f'{{"id": "{id_}", "q": "?"}}\n' for id_ in ids))
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    root = tmp_path / "warehouse"
+    assert gradetrail("run", tmp_path / "spec.yaml", "--warehouse", root).code == 0
+    with gt.Warehouse(root) as opened:
+        board = opened.rows("select scorer, model from leaderboard")[1]
+        assert list(dict.fromkeys(scorer for scorer, _ in board)) == ["zeta", "mu", "alpha"]
+        for view in drawn.SOURCES:
+            records = drawn.records_of(opened, view, task=None, run=None)
+            order = list(dict.fromkeys((record["scorer"], record["entrant"]) for record in records))
+            assert order == [row for row in board if row in order], view
+            assert {scorer for scorer, _ in order} >= {"mu", "alpha"}
+
+
 def test_pairs_are_drawn_both_ways(warehouse: Path) -> None:
     with gt.Warehouse(warehouse) as opened:
         pairs = opened.rows("select a_model, b_model, difference from pairwise")[1]
@@ -143,7 +176,7 @@ def test_what_cannot_be_drawn_is_said_and_nothing_is_written(
 
 def test_an_empty_warehouse_has_nothing_to_draw(tmp_path: Path) -> None:
     Store(tmp_path / "warehouse")
-    for view in charts.DRAWINGS:
+    for view in drawn.SOURCES:
         with pytest.raises(gt.GradetrailError, match="nothing to draw"):
             gt.plot(tmp_path / "warehouse", view)
 
