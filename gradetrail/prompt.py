@@ -224,6 +224,15 @@ class Rendered:
     """Original index of each option in the order shown; None without choices."""
 
 
+def example_faults(spec: Spec) -> list[Fault]:
+    """Say what is wrong with the few-shot examples of a spec; empty if nothing is, or there are none."""
+    try:
+        Renderer(spec)
+    except DatasetError as error:
+        return list(error.faults)
+    return []
+
+
 class Renderer:
     """Renders the prompts, targets and scorer templates of one spec."""
 

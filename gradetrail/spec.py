@@ -28,7 +28,7 @@ from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
 from gradetrail.scorer_spec import Block, Extract, Judge, Scorer, part_faults
 from gradetrail.spec_draft import Draft, place_of
-from gradetrail.spec_faults import SHORT_FORMS, faults_of
+from gradetrail.spec_faults import SHORT_FORMS, faults_of, in_order
 from gradetrail.spec_forms import expand_spec
 from gradetrail.yaml_source import Place, Source, read_source
 
@@ -264,7 +264,7 @@ def _error_of(
             told += [fault for fault in draft.own(found) if fault not in told]
         if not found:
             break
-    error = SpecError(*_placed(told, source))
+    error = SpecError(*in_order(_placed(told, source)))
     if spec is not None and not found:
         spec._base, spec._source = base, source
         error.draft, error.own_faults = spec, draft.own

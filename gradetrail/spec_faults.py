@@ -6,8 +6,9 @@ puts into its paths), and one mistake is one fault.
 
 from __future__ import annotations
 
+import re
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
@@ -56,6 +57,23 @@ def _fix(message: str, key: Place) -> str:
     name = next((part for part in reversed(key) if isinstance(part, str)), "")
     text = example.format(key=name)
     return f"write {text}" if text.startswith("`") else text
+
+
+_LINE = re.compile(r"(.*):([0-9]+)", re.DOTALL)
+"""A place that is a line of a file."""
+
+
+def in_order(faults: Iterable[Fault]) -> list[Fault]:
+    """Put faults in the order of their lines, file by file as first named; those without a line come last."""
+    found = list(faults)
+    places = [_LINE.fullmatch(fault.where) for fault in found]
+    files = list(dict.fromkeys(place[1] for place in places if place is not None))
+
+    def rank(number: int) -> tuple[int, int]:
+        place = places[number]
+        return (len(files), 0) if place is None else (files.index(place[1]), int(place[2]))
+
+    return [found[number] for number in sorted(range(len(found)), key=rank)]
 
 
 def scorer_types() -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradetrail.dataset import Samples, Selection, load_samples, parse_row
-from gradetrail.errors import Fault, SelectionError, SpecError, did_you_mean
+from gradetrail.errors import DatasetError, Fault, GradetrailError, SelectionError, SpecError, did_you_mean
 from gradetrail.generation.trials import named, own_columns
 from gradetrail.prompt import Renderer, RenderError
 from gradetrail.providers import call_shape
@@ -148,7 +148,10 @@ def make_plan(
 
     Raises SpecError with up to 20 faults, each naming the dataset row and the field.
     """
-    renderer = Renderer(spec)
+    try:
+        renderer = Renderer(spec)
+    except DatasetError as error:
+        raise _with_the_rest(error, spec, selection, narrowing, frame, check) from error.__cause__
     faults = renderer.faults()
     if faults:
         raise SpecError(*faults)
@@ -171,6 +174,22 @@ def make_plan(
         messages=builder.messages,
         warnings=(*samples.warnings, *_warnings(entrants, epochs), *builder.same_questions()),
     )
+
+
+def _with_the_rest(
+    error: DatasetError,
+    spec: Spec,
+    selection: Selection,
+    narrowing: Narrowing,
+    frame: object | None,
+    check: SampleCheck | None,
+) -> GradetrailError:
+    """Add to the faults of few-shot examples what planning without them finds."""
+    try:
+        make_plan(spec.model_copy(update={"few_shot": None}), selection, narrowing, frame=frame, check=check)
+    except (SpecError, DatasetError) as further:
+        return SpecError(*error.faults, *further.faults)
+    return error
 
 
 def _warnings(entrants: Sequence[Entrant], epochs: int) -> Iterator[str]:

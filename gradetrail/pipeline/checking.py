@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from gradetrail.dataset import missing_files
 from gradetrail.errors import Fault, SpecError
-from gradetrail.prompt import Renderer, syntax_fault
+from gradetrail.prompt import Renderer, example_faults, syntax_fault
 from gradetrail.providers.check import check_model
 from gradetrail.scorer_spec import Switch
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.judge_check import judge_faults
 from gradetrail.spec import Spec
+from gradetrail.spec_faults import in_order
 
 LOCAL = ("python", "replay", "mock")
 """Providers that need no key: what is wrong with them is wrong whether they are asked or not."""
@@ -27,7 +28,7 @@ def checked_definitions(spec: Spec) -> list[Definition]:
     found = definitions(spec)
     faults = _definition_faults(spec, found)
     if faults:
-        raise SpecError(*faults)
+        raise SpecError(*in_order(faults))
     return found
 
 
@@ -42,7 +43,8 @@ def definitions_to_run(
     faults = _definition_faults(spec, found)
     templates = [*Renderer(spec, with_examples=False).faults(), *_template_faults(spec, found)]
     if faults or templates:
-        raise SpecError(*faults, *templates, *_model_faults(spec, models), *_file_faults(spec, has_frame))
+        more = [*_model_faults(spec, models), *_file_faults(spec, has_frame)]
+        raise SpecError(*in_order([*faults, *templates, *more]))
     return found
 
 
@@ -56,11 +58,11 @@ def with_draft(error: SpecError) -> SpecError:
         more += _model_faults(error.draft)
     except SpecError as further:
         more = list(further.faults)
-    return SpecError(*error.faults, *error.own_faults(more))
+    return SpecError(*in_order([*error.faults, *error.own_faults(more)]))
 
 
 def _file_faults(spec: Spec, has_frame: bool) -> list[Fault]:
-    return [] if has_frame else missing_files(spec)
+    return [*([] if has_frame else missing_files(spec)), *example_faults(spec)]
 
 
 def _template_faults(spec: Spec, found: Sequence[Definition]) -> Iterator[Fault]:

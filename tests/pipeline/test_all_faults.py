@@ -214,3 +214,38 @@ def test_a_file_that_a_query_may_not_read_is_told_with_the_flag(lab: Lab) -> Non
     with Warehouse(lab.warehouse) as warehouse, pytest.raises(gt.GradetrailError, match="own_files="):
         warehouse.sql(query)
     assert tree(lab.warehouse) == before
+
+
+def test_faults_come_in_the_order_of_the_lines_they_stand_on(lab: Lab) -> None:
+    path = lab.folder / "six.yaml"
+    path.write_text(SIX)
+    lines = [int(fault.where.rpartition(":")[2]) for fault in faults_of(path, lab.warehouse)]
+    assert lines == sorted(lines)
+    assert lines[0] == 2
+    assert lines[-1] == 13
+    assert len(set(lines)) > 8
+
+
+@pytest.mark.parametrize("pattern", ["(c", "c"])
+def test_faults_of_examples_come_with_those_of_scorers_or_of_samples(lab: Lab, pattern: str) -> None:
+    path = lab.folder / "shots.yaml"
+    (lab.folder / "dev.jsonl").write_text('{"question": "1"}\n{"question"\n')
+    path.write_text(
+        "name: s\ndataset: data.jsonl\nprompt: '{{ qestion }}'\ntarget: x\n"
+        "few_shot: {path: dev.jsonl, n: 1}\nmodel: mock/noisy\n"
+        f"scorers: {{a: {{type: regex, pattern: '{pattern}'}}}}\n"
+    )
+    faults = faults_of(path, lab.warehouse)
+    assert (faults[0].where, faults[0].field) == (f"{path}:5", "few_shot.path")
+    assert "dev.jsonl:2: not valid JSON" in faults[0].message
+    assert (faults[1].field == "scorers.a.pattern") == (pattern == "(c")
+    assert ("qestion" in faults[1].message) == (pattern == "c")
+
+
+def test_a_fault_of_the_form_does_not_hide_one_of_the_examples(lab: Lab) -> None:
+    path = lab.folder / "shots.yaml"
+    path.write_text(
+        "name: s\ndataset: data.jsonl\nprompt: '{{ question }}'\ntarget: x\nepochs: two\n"
+        "few_shot: {path: nope.jsonl, n: 1}\nmodel: mock/noisy\nscorer: exact\n"
+    )
+    assert [fault.field for fault in faults_of(path, lab.warehouse)] == ["epochs", "few_shot.path"]
