@@ -322,6 +322,8 @@ def plan(
     for item in forecasts:
         for warning in item.plan.warnings:
             say(f"warning: {warning}")
+        for fault in item.unset:
+            say(f"warning: `run` will refuse this: {fault}")
         for line in item.todo.differences:
             say(f"differs from the newest run: {line}")
         for line in item.reasons:

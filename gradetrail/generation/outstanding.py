@@ -20,6 +20,7 @@ from gradetrail.generation.differences import plan_differences, trial_difference
 from gradetrail.generation.plan import PLAN_VERSION, Entrant, Plan
 from gradetrail.generation.trials import marked_first
 from gradetrail.providers import check_model
+from gradetrail.providers.endpoint import Unset
 from gradetrail.store import Store
 from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse import Warehouse
@@ -280,13 +281,28 @@ def pending_models(plan: Plan, todo: Outstanding) -> set[tuple[str, str]]:
 
 def check_models(plan: Plan, todo: Outstanding) -> None:
     """Check keys and files of the models that will be asked; raise SpecError with all faults."""
-    asked = {entrant.model.display for entrant in _asked(plan, todo)}
-    faults: list[Fault] = []
-    for number, model in enumerate(plan.spec.models):
-        if model.display in asked:
-            faults += check_model(plan.spec, model, f"models.{number}")
+    faults = _model_faults(plan, todo)
     if faults:
         raise SpecError(*faults)
+
+
+def unset_variables(plan: Plan, todo: Outstanding) -> tuple[Fault, ...]:
+    """Check the models that will be asked as `check_models` does, but give what only their calls need."""
+    faults = _model_faults(plan, todo)
+    others = [fault for fault in faults if not isinstance(fault, Unset)]
+    if others:
+        raise SpecError(*others)
+    return tuple(faults)
+
+
+def _model_faults(plan: Plan, todo: Outstanding) -> list[Fault]:
+    asked = {entrant.model.display for entrant in _asked(plan, todo)}
+    return [
+        fault
+        for number, model in enumerate(plan.spec.models)
+        if model.display in asked
+        for fault in check_model(plan.spec, model, f"models.{number}")
+    ]
 
 
 def _asked(plan: Plan, todo: Outstanding) -> list[Entrant]:

@@ -20,7 +20,14 @@ from gradetrail.errors import Fault, SelectionError, SpecError
 from gradetrail.generation.budget import Halt
 from gradetrail.generation.engine import Shared
 from gradetrail.generation.forecast import Estimate, estimate, why
-from gradetrail.generation.outstanding import Options, Outstanding, check_models, outstanding, pending_models
+from gradetrail.generation.outstanding import (
+    Options,
+    Outstanding,
+    check_models,
+    outstanding,
+    pending_models,
+    unset_variables,
+)
 from gradetrail.generation.plan import Narrowing, Plan, make_plan
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.run import Generated
@@ -190,6 +197,8 @@ class Forecast:
     """One for each model, then one for each scorer that asks a judge."""
     reasons: tuple[str, ...]
     """Why requests have no stored answer, where that was asked for."""
+    unset: tuple[Fault, ...]
+    """Keys and other variables that the calls would need and that are not set."""
 
 
 def forecast(
@@ -206,10 +215,11 @@ def forecast(
     root, own = warehouse_root(warehouse), invocation.of(job)
     plan, scorers = prepare(job, own)
     todo = outstanding(root, plan, own.options, datetime.now(UTC))
-    check_models(plan, todo)
+    unset = unset_variables(plan, todo)
     prices = prices_of(pending_models(plan, todo), price_file(root))
     estimates = [*estimate(root, plan, todo, prices), *judge_estimates(root, plan, todo.run_id, scorers)]
-    return Forecast(plan, todo, tuple(estimates), tuple(why(root, plan, todo, explain)) if explain else ())
+    reasons = tuple(why(root, plan, todo, explain)) if explain else ()
+    return Forecast(plan, todo, tuple(estimates), reasons, unset)
 
 
 def generate_many(

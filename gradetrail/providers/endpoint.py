@@ -118,6 +118,11 @@ def header_betas(model: Model) -> tuple[str, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Unset(Fault):
+    """An environment variable that is not set, and that nothing needs before the first call."""
+
+
 def endpoint_faults(model: Model, where: str, place: str) -> Iterator[Fault]:
     """Check URL, variables, headers and key of a model that calls a server, without calling it."""
     if model.provider not in CALLED:
@@ -168,7 +173,7 @@ def _key_faults(name: str, where: str, place: str) -> Iterator[Fault]:
     if not value:
         state = "is not set" if value is None else "is empty"
         fix = f"export {name}=..., or name another variable with `api_key_env:`"
-        yield Fault(f"the API key {name} {state}", where, f"{place}.api_key_env", fix)
+        yield Unset(f"the API key {name} {state}", where, f"{place}.api_key_env", fix)
     elif not value.isascii() or not value.isprintable() or value != value.strip():
         yield Fault(
             f"the API key {name} holds characters that no key has (a space at an end, a line break, ...)",
@@ -176,8 +181,8 @@ def _key_faults(name: str, where: str, place: str) -> Iterator[Fault]:
         )  # fmt: skip
 
 
-def _unset(variable: str, where: str, field_name: str) -> Fault:
-    return Fault(
+def _unset(variable: str, where: str, field_name: str) -> Unset:
+    return Unset(
         f"the environment variable {variable} is not set", where, field_name, f"export {variable}=..."
     )
 

@@ -71,6 +71,29 @@ def test_plan_says_what_a_run_would_do_and_does_nothing(lab: Lab) -> None:
     assert row["run"] == lab.row("select run_id from runs")["run_id"]
 
 
+def test_plan_needs_no_key_and_says_what_a_run_will_miss(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = "{model: openai_compatible/m, base_url: '${LAB_URL}', endpoint: lab}"
+    Path("keys.yaml").write_text(
+        "name: keys\ndataset: data.jsonl\nprompt: '{{ question }}'\ntarget: x\nscorer: exact\n"
+        f"models:\n  - openai/gpt-5.1-mini\n  - {server}\n"
+    )
+    for name in ("OPENAI_API_KEY", "LAB_URL"):
+        monkeypatch.delenv(name, raising=False)
+    done = gradetrail("plan", "keys.yaml", "--format", "json", "--show", "0")
+    assert done.code == 0
+    assert [row["requests"] for row in json.loads(done.raw)] == [6, 6]
+    missing = (
+        "keys.yaml:7: models.0.api_key_env: the API key OPENAI_API_KEY is not set",
+        "keys.yaml:8: models.1.base_url: the environment variable LAB_URL is not set",
+    )
+    assert all(f"warning: `run` will refuse this: {text}" in done.err for text in missing)
+    refused = gradetrail("run", "keys.yaml")
+    assert refused.code == 2 and all(text in refused.err for text in missing)
+    monkeypatch.setenv("LAB_URL", "no url")
+    broken = gradetrail("plan", "keys.yaml")
+    assert (broken.code, broken.out) == (2, "") and "models.1.base_url" in broken.err
+
+
 def test_plan_names_what_differs_from_the_newest_run(lab: Lab) -> None:
     lab.write()
     gradetrail("run", "spec.yaml")
