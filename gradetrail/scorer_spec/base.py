@@ -12,6 +12,9 @@ from pydantic import BeforeValidator
 
 from gradetrail.model_spec import Block
 
+LARGEST_SCORE = 1e50
+"""Magnitude of a score; sums of products of squares of such stay numbers, whatever their count."""
+
 
 class ExtractRule(Block):
     """One rule of an extraction chain."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from gradetrail.errors import Fault, did_you_mean
-from gradetrail.scorer_spec.base import ScorerBase
+from gradetrail.scorer_spec.base import LARGEST_SCORE, ScorerBase
 
 if TYPE_CHECKING:
     from gradetrail.scorer_spec import Scorer
@@ -169,8 +169,10 @@ class Scaled(ScorerBase):
 
     @model_validator(mode="after")
     def _is_a_scale(self) -> Scaled:
-        if self.scale is not None and not -math.inf < self.scale[0] < self.scale[1] < math.inf:
+        if self.scale is not None and not self.scale[0] < self.scale[1]:
             raise ValueError("`scale` is [least, greatest], such as [1, 5]")
+        if self.scale is not None and max(map(abs, self.scale)) > LARGEST_SCORE:
+            raise ValueError(f"`scale` reaches beyond {LARGEST_SCORE:g}; `scale: null` is without bounds")
         return self
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.scorer_spec import Python, Sql
+from gradetrail.scorer_spec.base import LARGEST_SCORE
 from gradetrail.scoring.by_rule import Measures, expect_measures
 from gradetrail.scoring.definition import Definition
 from gradetrail.scoring.frames import answer_frame
@@ -97,6 +98,8 @@ def checked_score(said: Said, definition: Definition) -> tuple[float | None, str
             continue
         if not math.isfinite(value):
             return None, f"the {name} {value} is no number"
+        if abs(value) > LARGEST_SCORE:
+            return None, f"the {name} {value:g} is beyond {LARGEST_SCORE:g}: no mean of such can be computed"
         if (low is not None and value < low) or (high is not None and value > high):
             return None, f"the {name} {value:g} is outside the scorer's `scale` of {low:g} to {high:g}"
     return float(said.score), None

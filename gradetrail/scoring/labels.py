@@ -19,6 +19,7 @@ from gradetrail.dataset.findings import SHOWN, Findings
 from gradetrail.dataset.rows import field_text, parse_row
 from gradetrail.errors import DatasetError, Fault, did_you_mean
 from gradetrail.scorer_spec import Label
+from gradetrail.scorer_spec.base import LARGEST_SCORE
 
 if TYPE_CHECKING:
     import duckdb
@@ -135,6 +136,8 @@ def _number(text: str, scorer: Label) -> float | str:
         return f"`{text[:60]}` is no score"
     if not math.isfinite(score):
         return f"`{text[:60]}` is no score"
+    if abs(score) > LARGEST_SCORE:
+        return f"{score:g} is beyond {LARGEST_SCORE:g}: no mean of such can be computed"
     if low is not None and high is not None and not low <= score <= high:
         return f"{score:g} is not between {low:g} and {high:g}, the scorer's `scale`"
     return score

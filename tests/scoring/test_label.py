@@ -126,12 +126,18 @@ def test_the_contents_of_the_file_are_in_the_identity_and_its_name_is_not(tmp_pa
     )
 
 
+def test_a_label_of_which_no_mean_could_be_computed_is_refused_by_line(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"labels\.csv:3.*-1e\+60 is beyond 1e\+50"):
+        labelled(tmp_path, "sample_id,score\na,1e50\nb,-1e60\n", scale=None)
+
+
 @pytest.mark.parametrize(
     ("rows", "place", "message"),
     [
         ("sample_id,score\na,1\nb,2\n", "labels.csv:3", "2 is not between 0 and 1"),
         ("sample_id,score\na,good\n", "labels.csv:2", "`good` is no score"),
         ("sample_id,score\na,nan\n", "labels.csv:2", "`nan` is no score"),
+        ("sample_id,score\na,1e400\n", "labels.csv:2", "`1e400` is no score"),
         ("sample_id,score,epoch\na,1,first\n", "labels.csv:2", "`first` is no epoch"),
         ("name,score\na,1\n", "labels.csv:2", "needs a sample_id"),
         ("sample_id,points\na,1\n", "labels.csv:2", "needs a score"),

@@ -110,6 +110,28 @@ def test_a_score_outside_its_scale_is_an_error_of_its_row(tmp_path: Path) -> Non
     assert rows[2] == ("scorer_error", None, "the score nan is no number")
 
 
+def test_a_score_or_metric_of_which_no_mean_could_be_computed_is_an_error_of_its_row(tmp_path: Path) -> None:
+    source = (
+        "import polars as pl\n"
+        "def grade(frame):\n"
+        "    return pl.DataFrame({'score': [1.0, -1e308, 1.0], 'm': [1e50, 1.0, float('-inf')]})\n"
+    )
+    desk = desk_with(tmp_path, source)
+    desk.run({"s": {"type": "python", "path": "grade.py", "scale": None}})
+    assert desk.grades("s", "metric, raw_score, outcome, detail") == [
+        ("m", 1e50, "scored", None),
+        ("score", 1.0, "scored", None),
+        *[
+            (metric, None, "scorer_error", f"the {told}")
+            for told in (
+                "score -1e+308 is beyond 1e+50: no mean of such can be computed",
+                "metric `m` -inf is no number",
+            )
+            for metric in ("m", "score")
+        ],
+    ]
+
+
 def test_a_scale_and_a_direction_of_its_own(tmp_path: Path) -> None:
     desk = desk_with(tmp_path, "def grade(frame):\n    return [3, 9, None]\n")
     desk.run({"s": {"type": "python", "path": "grade.py", "scale": [0, 10], "lower_is_better": True}})

@@ -15,6 +15,7 @@ from gradetrail.scoring.expression import expression_faults
 from gradetrail.scoring.frames import ANSWER_COLUMNS, empty_frame
 from gradetrail.scoring.sql_rows import Evaluator
 from gradetrail.sql_child import Limits
+from tests.scoring.grading import definition
 from tests.scoring.whole import Desk
 
 SAMPLES = [
@@ -113,6 +114,29 @@ def test_infinity_is_no_score(tmp_path: Path) -> None:
         None,
         "the score inf is no number",
     )
+
+
+def test_a_score_of_which_no_mean_could_be_computed_is_an_error_and_tops_no_board(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2], SAMPLES[:2])
+    desk.run({"s": {"type": "sql", "sql": "case when answer = '4' then 1e308 else 1e50 end", "scale": None}})
+    told = "the score 1e+308 is beyond 1e+50: no mean of such can be computed"
+    assert [row[1:] for row in desk.grades("s")] == [("scorer_error", None, told), ("scored", 1e50, None)]
+    assert desk.rows("select mean, n from leaderboard") == [(1e50, 1)]
+
+
+def test_the_largest_scores_have_a_mean_and_an_error(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS, SAMPLES)
+    desk.run({"s": {"type": "sql", "sql": "case when answer = '4' then -1e50 else 1e50 end", "scale": None}})
+    ((mean, stderr),) = desk.rows("select mean, stderr from leaderboard")
+    assert mean == pytest.approx(1e50 / 3)
+    assert stderr == pytest.approx(2e50 / 3)
+
+
+def test_a_scale_ends_where_scores_do() -> None:
+    assert definition({"type": "sql", "sql": "1", "scale": [0, 1e50]}).bounds() == (0, 1e50)
+    for scale in ([0, 1e51], [-1e308, 1], [0, float("inf")]):
+        with pytest.raises(SpecError, match="`scale` reaches beyond 1e\\+50"):
+            definition({"type": "sql", "sql": "1", "scale": scale})
 
 
 @pytest.mark.parametrize(
