@@ -179,7 +179,7 @@ def _compare_matches(
 ) -> None:
     flags = flag_bits(scorer.flags)
     if scorer.is_templated:
-        search_templated(con, flags, process)
+        search_templated(con, scorer.pattern, flags, process)
         sql.run_file(con, "scoring/judged_searched")
     elif not has_target:
         search_one(con, scorer.pattern, flags, process)

@@ -1,7 +1,8 @@
 """Searches with Python's `re` in a worker process, for patterns that RE2 cannot take.
 
 Invariant: a search ends. A text on which the pattern runs too long, or kills its process, gets a reason
-in place of a result, and the texts after it are searched all the same.
+in place of a result, and the texts after it are searched all the same, unless that happens so often that
+the pattern is given up.
 """
 
 from __future__ import annotations
@@ -42,14 +43,16 @@ class RegexProcess(Worker):
         return [sys.executable, "-I", "-S", str(worker), str(MATCH_SECONDS)], {}
 
     def search(
-        self, pattern: str, flags: int, mode: Mode, texts: Sequence[str]
+        self, pattern: str, flags: int, mode: Mode, texts: Sequence[str], source: str | None = None
     ) -> list[Match | Failure | None]:
         """Search each text; None means no match.
 
         `first` and `last` take the first or last match whose group is not blank; `search` the first
-        match as it is, whole.
+        match as it is, whole. `source` is what the pattern was made of, by which it is given up after too
+        many failures; None is the pattern itself.
         """
-        question = {"pattern": pattern, "flags": flags, "mode": mode}
+        named = pattern if source is None else source
+        question = {"pattern": pattern, "flags": flags, "mode": mode, "source": named}
         return [
             Match(*reply) if isinstance(reply, list) else reply
             for reply in self.ask(question, texts, BATCH_CHARACTERS)

@@ -112,11 +112,13 @@ def search_one(con: duckdb.DuckDBPyConnection, pattern: str, flags: int, process
         sql.run_file(con, "scoring/no_searched")
     sql.run_file(con, "scoring/todo_haystack")
     for batch in batches(con, "todo_patterns"):
-        _search_in_python(con, flags, process, batch)
+        _search_in_python(con, pattern, flags, process, batch)
 
 
-def search_templated(con: duckdb.DuckDBPyConnection, flags: int, process: RegexProcess) -> None:
-    """Make `searched` and `pattern`: whether the pattern of each answer matches in its text."""
+def search_templated(
+    con: duckdb.DuckDBPyConnection, template: str, flags: int, process: RegexProcess
+) -> None:
+    """Make `searched` and `pattern`: whether the pattern of each answer, made of a template, matches."""
     patterns = [str(row[0]) for row in sql.run_file(con, "scoring/patterns").fetchall()]
     _write_patterns(con, patterns, flags)
     sql.run_file(con, "scoring/patterned")
@@ -128,7 +130,7 @@ def search_templated(con: duckdb.DuckDBPyConnection, flags: int, process: RegexP
     sql.run_file(con, "scoring/search_faulty_patterns")
     sql.run_file(con, "scoring/todo_searches")
     for batch in batches(con, "todo_patterns"):
-        _search_in_python(con, flags, process, batch)
+        _search_in_python(con, template, flags, process, batch)
 
 
 def _search_by_pattern(con: duckdb.DuckDBPyConnection) -> None:
@@ -173,6 +175,7 @@ def _prepared(source: str, flags: int) -> tuple[str | None, bool, str | None]:
 
 def _search_in_python(
     con: duckdb.DuckDBPyConnection,
+    template: str,
     flags: int,
     process: RegexProcess,
     batch: Sequence[tuple[int, str, int, str]],
@@ -180,7 +183,8 @@ def _search_in_python(
     rows: list[tuple[int, int, bool | None, str | None, str, str | None]] = []
     for (number, source), group in groupby(batch, key=lambda item: (item[2], item[3])):
         members = list(group)
-        results = process.search(source, flags, "search", [member[1] for member in members])
+        texts = [member[1] for member in members]
+        results = process.search(source, flags, "search", texts, template)
         for member, result in zip(members, results, strict=True):
             if isinstance(result, Failure):
                 rows.append((member[0], number, None, None, ENGINE_NOTE, result.reason))

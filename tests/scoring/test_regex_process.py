@@ -4,6 +4,7 @@ import pytest
 
 from gradetrail.scoring import regex_process
 from gradetrail.scoring.regex_process import Match, RegexProcess
+from gradetrail.scoring.worker import Failure
 from tests.scoring.grading import answer, graded
 
 EXPONENTIAL = r"(?<!x)(a+)+$"
@@ -46,6 +47,47 @@ def test_an_extraction_that_runs_too_long_is_an_error_and_no_later_rule_hides_it
     results = graded("numeric", rows, extract=[EXPONENTIAL, "number"])
     assert [result.outcome for result in results] == ["scorer_error", "scored"]
     assert results[1].detail == "engine=python"
+
+
+SLOW = "a" * 60 + "b"
+GIVEN_UP = "the pattern was given up after it had failed on 20 answers"
+
+
+def test_a_pattern_that_always_runs_too_long_is_given_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex_process, "MATCH_SECONDS", 0.02)
+    rows = [answer(SLOW + str(number)) for number in range(200)]
+    results = graded({"type": "regex", "pattern": EXPONENTIAL}, rows, target=None)
+    assert {result.outcome for result in results} == {"scorer_error"}
+    told = [result.detail or "" for result in results]
+    assert sum("took more than 0.02 s" in detail for detail in told) == 20
+    assert sum(GIVEN_UP in detail for detail in told) == 180
+
+
+def test_patterns_of_one_template_are_given_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex_process, "MATCH_SECONDS", 0.02)
+    rows = [answer(SLOW, pattern=f"{EXPONENTIAL}|{number}") for number in range(30)]
+    results = graded({"type": "regex", "pattern": EXPONENTIAL + "|{{ n }}"}, rows, target=None)
+    assert sum(GIVEN_UP in (result.detail or "") for result in results) == 10
+
+
+def test_a_pattern_that_is_slow_on_few_answers_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex_process, "MATCH_SECONDS", 0.02)
+    texts = [SLOW if number % 11 == 10 else "aa" for number in range(11 * 25)]
+    with RegexProcess() as process:
+        found = process.search(EXPONENTIAL, 0, "search", texts)
+        assert process.search(EXPONENTIAL, re.DOTALL, "search", ["aa"]) == [Match("aa", "aa")]
+    assert sum(isinstance(one, Match) for one in found) == 250
+    assert {one.reason for one in found if isinstance(one, Failure)} == {
+        "the pattern took more than 0.02 s on this answer"
+    }
+
+
+def test_a_pattern_that_was_given_up_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex_process, "MATCH_SECONDS", 0.02)
+    with RegexProcess() as process:
+        process.search(EXPONENTIAL, 0, "search", [SLOW] * 21)
+        assert process.search(EXPONENTIAL, 0, "search", ["aa"]) == [Failure(GIVEN_UP)]
+        assert process.search("a(?<=a)", 0, "search", ["aa"]) == [Match("a", "a")]
 
 
 def test_a_lost_worker_is_started_again_and_no_text_is_lost() -> None:
