@@ -310,8 +310,8 @@ def facts(
             f"{len(by_kill)} times, at {', '.join(f'{end.n_stored:,}' for end in by_kill)} answers",
         ),
         Fact(
-            "a full disk ended it with 2 and said so",
-            all(end.code == 2 and "No space left on device" in end.err for end in by_disk),
+            "a full disk ended it with 3 and said so",
+            all(end.code == 3 and "No space left on device" in end.err for end in by_disk),
             f"{len(by_disk)} times, at {', '.join(f'{end.n_stored:,}' for end in by_disk)} answers",
         ),
         Fact("the last command ended with 0", ends[-1].code == 0, str(ends[-1].code)),

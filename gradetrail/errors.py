@@ -4,7 +4,8 @@
     ├── SpecError                       the spec, or a file that it names, is at fault
     ├── DatasetError                    the dataset cannot be read as it stands
     ├── StoreError                      the warehouse cannot be opened, read or written
-    │   └── RunLockedError              another process is generating into this run
+    │   ├── RunLockedError              another process is generating into this run
+    │   └── BrokenOffError  exit 3  the warehouse failed while calls were made; answers are kept
     ├── ResumeError                     a run cannot be continued as asked; every difference is named
     ├── SelectionError                  a name, id or filter that matches nothing
     ├── QueryError                      SQL that DuckDB refused: file and line, or the query's text
@@ -76,6 +77,12 @@ class StoreError(GradetrailError):
 
 class RunLockedError(StoreError):
     """Another process is generating into this run."""
+
+
+class BrokenOffError(StoreError):
+    """The warehouse failed while calls were made: the run is to be gone on with, and has what it got."""
+
+    exit_code = 3
 
 
 class ResumeError(GradetrailError):

@@ -7,10 +7,12 @@ request of its model comes, and all are closed at the end.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from gradetrail.errors import BrokenOffError, Fault, StoreError
 from gradetrail.generation.conversation import Scripts
 from gradetrail.generation.engine import Ending, Engine
 from gradetrail.generation.outstanding import Outstanding
@@ -23,6 +25,17 @@ from gradetrail.spec import Model, Spec
 
 if TYPE_CHECKING:
     from gradetrail.generation.ray_executor import RayPool
+
+
+@contextlib.contextmanager
+def breaking_off(run_id: str) -> Iterator[None]:
+    """Raise BrokenOffError for a warehouse that fails inside, where calls are made."""
+    try:
+        yield
+    except StoreError as error:
+        fix = f"run the same command again, or `gradetrail run {run_id}`: it goes on with what is there"
+        broken = Fault("the run broke off; what was answered is kept", run_id, fix=fix)
+        raise BrokenOffError(*error.faults, broken) from error
 
 
 def drive(engine: Engine, plan: Plan, todo: Outstanding) -> Ending:

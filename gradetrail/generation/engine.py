@@ -117,6 +117,8 @@ class Engine:
         self._watch = FailFast()
         self._random = random.Random()
         self._stopping = False
+        self._broken: StoreError | None = None
+        """Why the sink cannot go on; it still takes the answers of calls in flight."""
         self._interrupts = 0
         self._asked: dict[str, asyncio.Future[Outcome]] | None = {} if shares_turns else None
         """Requests of this generation by request_key."""
@@ -151,6 +153,8 @@ class Engine:
             self.sink.flush()
             self.sink.sync()
         self.progress.tell()
+        if self._broken is not None:
+            raise self._broken
         return self.ending
 
     def _on_interrupt(self, workers: Sequence[asyncio.Task[None]]) -> Any:
@@ -175,8 +179,12 @@ class Engine:
         while True:
             await asyncio.sleep(TICK_S)
             self.log.flush()
-            if time.monotonic() - synced >= SYNC_EVERY_S:
-                await asyncio.to_thread(self.sink.sync)
+            if time.monotonic() - synced >= SYNC_EVERY_S and self._broken is None:
+                try:
+                    await asyncio.to_thread(self.sink.sync)
+                except StoreError as error:
+                    self._broken = error
+                    self.stop("aborted", error.faults[0].message)
                 synced = time.monotonic()
             self.progress.limit, self.progress.n_in_flight = self.gate.limit, self.gate.in_flight
             self.progress.tell()

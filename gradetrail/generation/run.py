@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.errors import StoreError
 from gradetrail.generation.conversation import scripted
-from gradetrail.generation.drive import drive
+from gradetrail.generation.drive import breaking_off, drive
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.manifest import model_records, new_manifest, spec_identity
@@ -92,6 +92,7 @@ def generate(
             else:
                 _release()
                 store.start_plan(run_id, _planned(todo, run_id))
+        stack.enter_context(breaking_off(run_id))
         _count(progress, plan, todo)
         log = RunLog(store.home, run_id, secrets_of(plan.spec))
         try:

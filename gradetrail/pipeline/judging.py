@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from gradetrail.errors import Fault, ProviderError, SelectionError, SpecError
-from gradetrail.generation.drive import Providers, drive_work
+from gradetrail.generation.drive import Providers, breaking_off, drive_work
 from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.progress import Progress
@@ -181,12 +181,13 @@ def ask_judges(
     shared = calls.shared(root)
     for definition in due:
         calls.warn(judge_warnings(spec, definition))
-    with Store(root).writer(run_id) as writer:
+    with Store(root).writer(run_id) as writer, breaking_off(run_id):
         for definition in due:
             verdict = _ask(root, spec, writer, definition, shared, calls)
             calls.verdicts.append(verdict)
             if verdict.status != "complete":
                 break
+        writer.finish()
 
 
 def check_judges(spec: Spec, definitions: Sequence[Definition]) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from gradetrail.errors import Fault, RunLockedError, StoreError
+from gradetrail.errors import BrokenOffError, Fault, RunLockedError, StoreError
 from gradetrail.store.claim import Claim
 from gradetrail.store.remote import Remote, Version
 
@@ -32,6 +32,8 @@ LAPSE_S = 60.0
 """A claim without a sign for so long may be taken over."""
 UPLOAD_S = 5.0
 """Answers are in the object store after so long, so that a lost machine loses no more."""
+
+AGAIN = "run the same command again: what was answered here is kept, and is brought in then"
 
 _NUMBERED = re.compile(r"(.*lock)\.([1-9][0-9]{0,8})\Z")
 
@@ -120,9 +122,10 @@ class Lease:
         if not self._is_lost and time.monotonic() - self._fresh > LAPSE_S / 2:
             self._renew()
         if self._is_lost:
-            fix = "run the same command again: what was answered here is kept, and is brought in then"
             raise RunLockedError(
-                Fault("the claim lapsed, and another process has it", self._remote.place(self.name), fix=fix)
+                Fault(
+                    "the claim lapsed, and another process has it", self._remote.place(self.name), fix=AGAIN
+                )
             )
 
     def append(self, data: bytes) -> None:  # noqa: ARG002 - nothing can be appended
@@ -139,16 +142,15 @@ class Lease:
         """Do nothing: a claim is signed from the beginning."""
 
     def release(self, *, delete: bool = False) -> None:
-        """Give the claim up."""
+        """Give the claim up; one that cannot be deleted lapses by itself."""
         if self._ended.is_set() or self._pid != os.getpid():
             return
         self._ended.set()
         self._beating.join()
-        try:
+        with contextlib.suppress(StoreError):
             if self._is_mine():
                 self._remote.delete(f"{self.name}.{self._number}")
-        finally:
-            self._local.release(delete=delete)
+        self._local.release(delete=delete)
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_S) and not self._is_lost:
@@ -177,10 +179,14 @@ class Lease:
 class SpooledPart:
     """A journal part: appended to in the spool, and put into the object store every UPLOAD_S."""
 
-    def __init__(self, remote: Remote, name: str, local: Claim, lease: Lease | None) -> None:
+    def __init__(
+        self, remote: Remote, name: str, local: Claim, lease: Lease | None, *, mark: bytes = b""
+    ) -> None:
+        """`mark` is what the object is to be made with, if the store was away when the part began."""
         self._remote = remote
         self._name = name
         self._local = local
+        self._mark = mark
         self._lease = lease
         self._every_s = upload_every_s()
         self._uploaded = 0
@@ -192,10 +198,8 @@ class SpooledPart:
         return self._local.path
 
     def append(self, data: bytes) -> None:
-        """Write all of `data` or nothing into the spool; what another process made obsolete stays there."""
+        """Write all of `data` or nothing into the spool, also if another process has the claim by now."""
         self._local.append(data)
-        if self._lease is not None:
-            self._lease.check()
 
     def sync(self) -> None:
         """Make what was appended outlast a power cut, and the machine if it is old enough."""
@@ -206,10 +210,10 @@ class SpooledPart:
                 self._upload()
             except RunLockedError:
                 raise
-            except StoreError:
+            except StoreError as error:
                 # what is in the spool can wait for a store that is away for a moment
                 if waited_s > LAPSE_S:
-                    raise
+                    raise BrokenOffError(*error.faults) from error
 
     def complete(self) -> None:
         """Put all that was appended into the object store."""
@@ -228,6 +232,11 @@ class SpooledPart:
         if length > self._uploaded:
             if self._lease is not None:
                 self._lease.check()
+            if self._mark and self._remote.create(self._name, self._mark) is None:
+                raise RunLockedError(
+                    Fault("another process wrote this part", self._remote.place(self._name), fix=AGAIN)
+                )
+            self._mark = b""
             self._remote.put(self._name, self._local.path.read_bytes()[:length])
             self._uploaded = length
         self._uploaded_at = time.monotonic()

@@ -277,12 +277,16 @@ class ObjectStorage:
             raise StoreError(Fault("is no journal part", self.place(name)))
         token = secrets.token_hex(4)
         # no newline: a mark of whose part it is, which no reader takes for a line
-        if self.has(name) or self._remote.create(name, token.encode()) is None:
-            return None
+        mark = token.encode()
+        with contextlib.suppress(StoreError):  # an answer that came while the store is away is kept
+            if self.has(name) or self._remote.create(name, mark) is None:
+                return None
+            mark = b""
         local = self._spool.claim_new(f"{name.removesuffix(JOURNAL)}.{token}{JOURNAL}")
         if local is None:
             return None
-        return SpooledPart(self._remote, name, local, self._leases.get(run_lock(part.run_id)))
+        lease = self._leases.get(run_lock(part.run_id))
+        return SpooledPart(self._remote, name, local, lease, mark=mark)
 
     def stranded(self, run_id: str | None = None) -> tuple[Path, ...]:
         """List what dead writers (of one run) left in the spool: `<run_id>.<part>.<token>.jsonl`."""

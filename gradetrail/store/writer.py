@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from gradetrail.errors import Fault, RunLockedError, StoreError
+from gradetrail.errors import BrokenOffError, Fault, RunLockedError, StoreError
 from gradetrail.store.interface import Holding, Storage
 from gradetrail.store.journal import LineEncoder, Row, encode_header
 from gradetrail.store.layout import Part, run_lock
@@ -65,6 +65,8 @@ class RunWriter:
         self._full: queue.Queue[Part | None] = queue.Queue(WAITING_PARTS)
         self._sealer: threading.Thread | None = None
         self._failure: StoreError | None = None
+        self._unsealed: StoreError | None = None
+        # why no part is sealed any more; the journal still takes what calls in flight bring
         self._is_finished = self._is_closed = False
 
     def append(self, *, response: Row | None, calls: Sequence[Row], trials: Sequence[Row]) -> None:
@@ -103,10 +105,15 @@ class RunWriter:
             self._write()
 
     def sync(self) -> None:
-        """Make everything that was flushed outlast a power cut; may be called from another thread."""
+        """Make everything that was flushed outlast a power cut; may be called from another thread.
+
+        On failure no further answer should be asked for; those that were are still taken.
+        """
         with self._lock:
             self._check()
             claims = list(self._claims.values())
+        if self._unsealed is not None:
+            raise self._unsealed
         with self._disk, self._failing():
             for claim in claims:
                 claim.sync()
@@ -126,8 +133,8 @@ class RunWriter:
         if self._sealer is not None:
             self._full.put(None)
             self._sealer.join()
-        if self._failure is not None:
-            raise self._failure
+        if failure := self._failure or self._unsealed:
+            raise failure
         fold(self._storage, self.run_id)
 
     def close(self) -> None:
@@ -165,9 +172,11 @@ class RunWriter:
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
-        """Remember the first failure: a run whose journal failed must not go on."""
+        """Remember the first failure of the journal itself: after that it takes nothing."""
         try:
             yield
+        except (BrokenOffError, RunLockedError):
+            raise
         except StoreError as error:
             self._failure = self._failure or error
             raise
@@ -207,14 +216,14 @@ class RunWriter:
     def _seal_parts(self) -> None:
         while (part := self._full.get()) is not None:
             # after a failure the queue is still emptied, so that `append` is never left waiting
-            if self._failure is None:
+            if self._failure is None and self._unsealed is None:
                 try:
                     self._seal(part)
                 except StoreError as error:
-                    self._failure = error
+                    self._unsealed = error
                 except Exception as error:
                     place = self._storage.place(part.journal)
-                    self._failure = StoreError(Fault(f"cannot be sealed, but is kept: {error!r}", place))
+                    self._unsealed = StoreError(Fault(f"cannot be sealed, but is kept: {error!r}", place))
 
     def _seal(self, part: Part) -> None:
         with self._disk:

@@ -173,7 +173,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(tmp_path: Path, serv
     done = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     code, err, stored, second_code, second_err, found = json.loads(done.stdout)
-    assert (code, second_code) == (2, 0), second_err
+    assert (code, second_code) == (3, 0), second_err
     assert "No space left on device" in err
     assert "run the same command again" in err
     assert "Traceback" not in err
@@ -192,7 +192,7 @@ def test_a_file_that_may_not_grow_stops_the_run_and_keeps_what_is_stored(
     done = subprocess.run(
         ["bash", "-c", limited], cwd=tmp_path, env=environment(), capture_output=True, text=True
     )
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "File too large" in done.stderr
     stored = stored_questions(tmp_path / "warehouse")
     assert 20 < len(stored) < 180
@@ -237,7 +237,7 @@ def test_a_warehouse_that_vanishes_stops_the_run(tmp_path: Path, server: Watched
         if is_deleted:
             shutil.rmtree(tmp_path / "elsewhere")
         _, err = process.communicate()
-    assert process.returncode == 2
+    assert process.returncode == 3
     assert "the folder is gone" in err
     assert "Traceback" not in err
     assert not root.exists(), "a warehouse that vanished came back as a fragment"

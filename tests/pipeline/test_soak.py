@@ -36,7 +36,7 @@ def soak(monkeypatch: pytest.MonkeyPatch) -> Any:
         ("", ""),
         ("lost", "every question was answered"),
         ("kind", "requests suffered a fault, of every kind"),
-        ("code", "a full disk ended it with 2 and said so"),
+        ("code", "a full disk ended it with 3 and said so"),
         ("again", "no stored answer was asked for again"),
         ("twice", "answered twice: no more than were in flight"),
         ("many", "at most 64 answers were lost each time"),
@@ -47,7 +47,7 @@ def soak(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_soak_fails_if_a_fact_does_not_hold(soak: Any, wrong: str, fact: str) -> None:
     tally = soak.Tally(Counter({"a": 1, "b": 2, "c": 2}), Counter(list(soak.KINDS)))
     ends = [
-        soak.Disturbance("full disk", 2, "No space left on device", 1, Counter("b"), 0),
+        soak.Disturbance("full disk", 3, "No space left on device", 1, Counter("b"), 0),
         soak.Disturbance("kill -9", -9, "", 2, Counter("c"), 0),
         soak.Disturbance("end", 0, "", 3, Counter(), 0),
     ]
@@ -60,7 +60,7 @@ def test_the_soak_fails_if_a_fact_does_not_hold(soak: Any, wrong: str, fact: str
         case "kind":
             del tally.faults["a reset"]
         case "code":
-            ends[0] = replace(ends[0], code=3)
+            ends[0] = replace(ends[0], code=2)
         case "again":
             ends[2] = replace(ends[2], n_asked_again=1)
         case "twice":
