@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gradetrail.cli import exporting, gate, query, running, scoring, start, upkeep
+from gradetrail.cli import asking, exporting, gate, running, scoring, showing, start, upkeep
 from gradetrail.cli.plain_options import PlainCommand, PlainGroup
 
 app = typer.Typer(
@@ -47,11 +47,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "generate": running.generate,
     "score": scoring.score,
     "plan": running.plan,
-    "show": query.show,
-    "leaderboard": query.leaderboard,
-    "diff": query.diff,
+    "show": showing.show,
+    "leaderboard": showing.leaderboard,
+    "diff": showing.diff,
     "gate": gate.gate,
-    "sql": query.sql,
+    "sql": asking.sql,
     "export": exporting.export,
     "import": exporting.import_,
     "check": upkeep.check,

@@ -1,0 +1,231 @@
+"""`show`, `leaderboard` and `diff`: commands that print a view, or compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradetrail.cli.options import FormatOption, MemoryOption, OutputOption, TimeoutOption, WarehouseOption
+from gradetrail.cli.output import Format, say, show_rows, tell_damage, terminal_width, write
+from gradetrail.cli.query import (
+    AsOfOption,
+    open_runs,
+    parse_moment,
+    print_query,
+    tell_ignored,
+    warehouse_folder,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gradetrail.warehouse import Warehouse
+    from gradetrail.warehouse.locked import LockedWarehouse
+
+ViewArgument = Annotated[
+    str | None,
+    typer.Argument(help="A view, yours included; `--help-views` lists them. [default: leaderboard]"),
+]
+RunArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest, task@TAG, a bundle's path."
+    ),
+]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
+SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
+TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        help="Draw leaderboard, calibration, pairwise or history to this .svg, .png or .html instead;"
+        " without a file, as text.",
+    ),
+]
+
+
+def show(
+    view: ViewArgument = None,
+    run: RunArgument = None,
+    warehouse: WarehouseOption = None,
+    task: TaskOption = None,
+    as_of: AsOfOption = None,
+    limit: LimitOption = None,
+    print_sql: SqlOption = False,
+    help_views: Annotated[
+        bool, typer.Option("--help-views", help="Say what every view says, or every column of VIEW.")
+    ] = False,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    timeout: TimeoutOption = None,
+    memory: MemoryOption = None,
+) -> None:
+    """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
+    from gradetrail import sql as sql_files
+    from gradetrail.cli.board import print_blocks, screen_columns
+    from gradetrail.cli.locked import limits_from, open_locked
+    from gradetrail.warehouse.user_objects import is_ours
+
+    root = warehouse_folder(warehouse)
+    if help_views:
+        from gradetrail.cli.views import print_views
+
+        print_views(root, view, form, output)
+        return
+    view, moment = view or "leaderboard", parse_moment(as_of)
+    tell_ignored(root, view)
+    if plot is not None:
+        if task is not None:
+            _check_task(root, task)
+        (_draw_text if plot == Path("-") else _draw)(root, view, run, task, moment, plot)
+        return
+    if print_sql:
+        from gradetrail.cli.views import query_behind
+
+        write(f"{query_behind(root, view)}\n", None)
+        return
+    if task is not None:
+        _check_task(root, task)
+    if view == "leaderboard" and form in (Format.table, Format.markdown):
+        with open_runs(root, run, as_of=moment) as boards:
+            run_id = None if run is None else boards.run_id(run)
+            tasks = None if task is None else [task]
+            print_blocks(boards, tasks, form, output, run_id=run_id, limit=limit)
+            tell_damage(boards)
+        return
+    if is_ours(view):
+        reader: Warehouse | LockedWarehouse = open_runs(root, run, as_of=moment)
+    else:
+        reader = open_locked(root, run, limits=limits_from(timeout, memory), as_of=moment)
+    with reader as opened:
+        opened.check_view(view)
+        conditions: dict[str, Any] = {}
+        if run is not None:
+            conditions["run_id"] = opened.run_id(run)
+        if task is not None:
+            conditions["task"] = task
+        _check_columns(opened, view, conditions)
+        query = sql_files.select_from(view, conditions, limit)
+        if form in (Format.table, Format.markdown):
+            has_runs = _has_runs(opened, run, task)
+            show_rows(*screen_columns(view, *opened.rows(query, conditions), has_runs=has_runs), form, output)
+            tell_damage(opened)
+        else:
+            print_query(opened, query, conditions, form, output)
+
+
+def _has_runs(opened: Warehouse | LockedWarehouse, run: str | None, task: str | None) -> bool:
+    """Say whether rows may be of several runs."""
+    from gradetrail.warehouse import Warehouse
+
+    if run is not None or not isinstance(opened, Warehouse):
+        return False
+    return len([one for one in opened.manifests() if task in (None, one["task"])]) > 1
+
+
+def leaderboard(
+    warehouse: WarehouseOption = None,
+    task: TaskOption = None,
+    as_of: AsOfOption = None,
+    print_sql: SqlOption = False,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Print the leaderboard of every task: the same as `show`."""
+    show("leaderboard", None, warehouse, task, as_of, None, print_sql, False, form, output, plot)
+
+
+def _draw(
+    root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, target: Path
+) -> None:
+    from gradetrail.report import charts, drawn, pictures
+
+    drawn.check_view(view)
+    pictures.check_target(target)
+    pictures.check_extra()
+    with open_runs(root, run, as_of=as_of) as opened:
+        charts.plot(opened, view, task=task, run=run).save(target)
+        tell_damage(opened)
+    say(f"wrote {target}")
+
+
+def _draw_text(
+    root: Path, view: str, run: str | None, task: str | None, as_of: datetime | None, _: Path
+) -> None:
+    from gradetrail.report.text_charts import WIDTH, text_chart
+
+    with open_runs(root, run, as_of=as_of) as opened:
+        write(text_chart(opened, view, task=task, run=run, width=terminal_width() or WIDTH), None)
+        tell_damage(opened)
+
+
+def diff(
+    a: Annotated[str | None, typer.Argument(help="Older run.")] = None,
+    b: Annotated[
+        str | None, typer.Argument(help="Newer run; default: A's successor, or the same run.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="M, or M,M2 to compare two models.")] = None,
+    prompt: Annotated[str | None, typer.Option("--prompt", help="P, or P,P2 to compare two prompts.")] = None,
+    scorer: Annotated[
+        str | None,
+        typer.Option("--scorer", help="S, or S,S2; `strict~1` is the definition before the present one."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also print what is the same.")] = False,
+    warehouse: WarehouseOption = None,
+    limit: LimitOption = None,
+    form: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Compare two runs, models, prompts or scorer versions, sample by sample, with causes."""
+    from gradetrail.cli.board import changes, diff_columns
+
+    with open_runs(warehouse_folder(warehouse), a, b) as opened:
+        query, params = opened.diff_query(
+            a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=True
+        )
+        if form is Format.table:
+            say(changes(opened, query, params))
+        if not every:
+            query = f"from ({query}) where change <> 'same'"
+        if limit is not None:
+            query = f"from ({query}) limit {int(limit)}"
+        if form in (Format.table, Format.markdown):
+            names, rows = opened.rows(query, params)
+            show_rows(*diff_columns(names, rows), form, output)
+            tell_damage(opened)
+        else:
+            print_query(opened, query, params, form, output)
+
+
+def _pair(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
+
+
+def _check_task(root: Path, task: str) -> None:
+    from gradetrail.errors import Fault, SelectionError, did_you_mean
+
+    with open_runs(root) as opened:
+        known = {str(manifest["task"]) for manifest in opened.manifests()}
+    if task not in known:
+        fix = did_you_mean(task, known) if known else "make a run with `gradetrail run`"
+        raise SelectionError(Fault(f"no run of task `{task}`", "--task", fix=fix))
+
+
+def _check_columns(opened: Warehouse | LockedWarehouse, view: str, wanted: Iterable[str]) -> None:
+    from gradetrail import sql as sql_files
+    from gradetrail.errors import Fault, SelectionError
+
+    flags = {"run_id": "the run", "task": "--task"}
+    missing = [name for name in wanted if name not in opened.rows(sql_files.select_from(view, limit=0))[0]]
+    faults = [
+        Fault(f"view `{view}` has no column `{name}`", "show", fix=f"leave {flags[name]} out")
+        for name in missing
+    ]
+    if faults:
+        raise SelectionError(*faults)
