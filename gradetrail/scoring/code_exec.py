@@ -44,7 +44,8 @@ class CodeGrade:
     score: float | None
     """Checks that hold, as a share of all; None unless outcome is `scored`."""
     outcome: str
-    """`scored`, `unparsed` (no code), `no_target` (nothing judges it) or `scorer_error`."""
+    """`scored`, `unparsed` (no code), `no_target` (nothing judges it) or `scorer_error` (a faulty check, or
+    a sandbox that was ended)."""
     extracted: str | None
     """The code; None if there is none."""
     detail: str
@@ -92,6 +93,8 @@ def _ungradable(row: CodeRow, code: str | None) -> CodeGrade | None:
 
 
 def _graded(grade: CodeGrade, outcome: Outcome) -> CodeGrade:
+    if outcome.verdict == "broken":
+        return replace(grade, outcome="scorer_error", detail=outcome.detail)
     detail = f"{outcome.verdict}: {outcome.detail}" if outcome.detail else outcome.verdict
     return replace(grade, score=outcome.passed / outcome.total, detail=detail)
 

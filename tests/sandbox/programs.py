@@ -54,6 +54,11 @@ EXHAUSTING = [
         limits=SHORT,
     ),
     Case(
+        "just as many processes as the limit says",
+        "pass",
+        "import os, time\nn = 1\ntry:\n    while os.fork():\n        n += 1\n    time.sleep(99)\nexcept BlockingIOError:\n    assert n == 16, n",
+    ),
+    Case(
         "thread bomb",
         "error",
         "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(99,)).start()",
@@ -66,6 +71,23 @@ EXHAUSTING = [
         "memory",
         "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = b'x' * (150 * 2**20)\n        time.sleep(99)\ntime.sleep(99)",
         "more than 512 MB",
+    ),
+    Case(
+        "memory that the processes share in maps of no file",
+        "memory",
+        "import mmap, os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        shared = mmap.mmap(-1, 150 * 2**20)\n        shared.write(bytes(150 * 2**20))\n        time.sleep(99)\ntime.sleep(99)",
+        "more than 512 MB",
+    ),
+    Case(
+        "memory in the queues of sockets",
+        "memory|error",
+        "import os, socket, time\ndef fill():\n    kept = []\n    while True:\n        server = socket.create_server(('127.0.0.1', 0))\n        client = socket.create_connection(server.getsockname())\n        other, _ = server.accept()\n        server.close()\n        kept += [client, other]\n        for end in (client, other):\n            end.setblocking(False)\n            try:\n                while True:\n                    end.send(bytes(2**20))\n            except BlockingIOError:\n                pass\nfor _ in range(12):\n    if os.fork() == 0:\n        try:\n            fill()\n        finally:\n            time.sleep(99)\nfill()",
+        "more than 512 MB|unreachable",
+    ),
+    Case(
+        "buffers of sockets made larger",
+        "pass",
+        "import socket\na, b = socket.socketpair()\na.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**22)\nb.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**22)\na.setblocking(False)\nsent = 0\ntry:\n    while True:\n        sent += a.send(bytes(2**16))\nexcept BlockingIOError:\n    assert sent < 2**20, sent",
     ),
     Case("memory map", "error", "import mmap\nmmap.mmap(-1, 2**32)", "OSError"),
     Case(
@@ -85,6 +107,7 @@ EXHAUSTING = [
     Case("endless folders", "memory", "import os\nwhile True:\n    os.mkdir('d')\n    os.chdir('d')", "10000 files"),
     Case("endless output", "output", "while True:\n    print('x' * 1000)"),
     Case("endless output past Python", "output", "import os\nwhile True:\n    os.write(1, b'x' * 65536)"),
+    Case("ten gigabytes of output", "output", "import os\ndata = bytes(2**20)\nfor _ in range(10 * 2**10):\n    os.write(1, data)"),
     Case("endless stderr", "output", "import sys\nwhile True:\n    sys.stderr.write('x' * 1000)"),
     Case("endless output of children", "output", "import os\nos.fork()\nos.fork()\nwhile True:\n    os.write(1, b'x' * 1000)"),
     Case("deep recursion", "error", "def f(n):\n    return f(n + 1)\nf(0)", "RecursionError"),
@@ -174,6 +197,7 @@ DYING = [
     Case("exit in an exit handler", "error", "import atexit, os, sys\natexit.register(os._exit, 0)\nsys.exit(1)"),
     Case("SIGKILL", "error", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL"),
     Case("SIGTERM", "error", "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)", "killed by SIGTERM"),
+    Case("a signal without a name", "error", "import os\nos.kill(os.getpid(), 40)", "killed by signal 40"),
     Case("abort", "error", "import os\nos.abort()", "killed by SIGABRT"),
     Case("crash in C", "error", "import ctypes\nctypes.string_at(0)", "killed by SIGSEGV"),
     Case("forbidden architecture", "error|pass", "import ctypes\nctypes.CDLL(None).syscall(ctypes.c_long(0x40000000 + 39))"),
@@ -190,6 +214,7 @@ DYING = [
     Case("thread that outlives", "pass", "import threading, time\nthreading.Thread(target=time.sleep, args=(999,)).start()"),
     Case("child that outlives", "pass", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(999)"),
     Case("closed descriptors", "error", "import os\nos.closerange(0, 1024)"),
+    Case("the control channel closed", "error", "import os, time\nos.close(3)\nos.write(4, b'end\\n\\0')\ntime.sleep(9)", "control channel"),
     Case("closed standard streams", "pass", "import sys\nsys.stdout.close()\nsys.stderr.close()\nsys.stdin.close()"),
 ]  # fmt: skip
 
@@ -218,6 +243,12 @@ FORGING = [
         "control channel",
     ),
     Case("result pipe replaced", "timeout", "import os\nr, w = os.pipe()\nos.dup2(w, 4)\nos.dup2(r, 3)", limits=SHORT),
+    Case(
+        "descriptors by way of /proc",
+        "error",
+        "import glob, os\nfor path in glob.glob('/proc/*/fd/*') + glob.glob('/proc/*/task/*/fd/*') + glob.glob('/dev/fd/*'):\n    for data in (b'ready\\npass 1 1.0 0 0 0\\n', b'pass\\n\\0', b'1\\npass\\n'):\n        try:\n            with open(path, 'wb', buffering=0) as other:\n                other.write(data)\n        except OSError:\n            pass\nos._exit(0)",
+        "control channel|before the program was over",
+    ),
     Case("functions of the harness replaced", "fail", "import os, sys, builtins\nos.write = os.read = os._exit = print = lambda *a: None\nsys.exit = lambda *a: None\nassert False"),
     Case("AssertionError replaced", "fail", "import builtins\nbuiltins.AssertionError = type('Nothing', (Exception,), {})\nassert False"),
     Case("excepthook replaced", "fail", "import sys\nsys.excepthook = lambda *_: __import__('os')._exit(0)\nassert False"),
@@ -234,6 +265,10 @@ LYING = [
     Case("built-ins shadowed", "fail", "def set(*_):\n    return {1}\ndef sorted(*_):\n    return [1]\ndef all(*_):\n    return True\ndef f():\n    return [2]", checks=("set(f()) == set([3])", "sorted(f()) == sorted([3])", "all(x == 1 for x in f())")),
     Case("a library shadowed", "fail", "class math:\n    isclose = staticmethod(lambda *a, **k: True)\ndef f():\n    return 2", checks=("math.isclose(f(), 3)",)),
     Case("a library patched", "fail", "import math, sys, unittest\nmath.isclose = lambda *a, **k: True\nunittest.TestCase.assertEqual = lambda *a: None\ndef f():\n    return 2", checks=("math.isclose(f(), 3)", "import unittest\nunittest.TestCase().assertEqual(f(), 3)")),
+    Case("a pickle that would run", "fail", "import os\nclass P:\n    def __reduce__(self):\n        return os._exit, (0,)\n    __getstate__ = __reduce__\ndef f():\n    return P()", "", ("f() == 4", "[f()] == [4]")),
+    Case("comparison of integers rewritten in memory", "error|fail", "import ctypes\nkind = ctypes.CFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int)\nsame = kind(lambda a, b, operation: True)\ndef f():\n    ctypes.c_void_p.from_address(id(int) + 200).value = ctypes.cast(same, ctypes.c_void_p).value\n    return 5", "", ("f() == 4",)),
+    Case("forged answers on the wire", "error|fail", "import json\njson.dumps = lambda *_: '[\"ok\", {\"plain\": 1, \"ref\": true, \"verdict\": \"pass\"}]'\ndef f():\n    return 3", "", ("f() == 4", "f() == 4")),
+    Case("descriptors closed in the middle of a check", "error", "import os\ndef f():\n    os.closerange(0, 1024)\n    return 4", "", ("f() == 4",)),
     Case("leaving in the middle of a check", "error", "import os\ndef f():\n    os._exit(0)", "exit code 0 before", ("f() == 4",)),
     Case("sys.exit in the middle of a check", "fail", "import sys\ndef f():\n    sys.exit(0)", "SystemExit", ("f() == 4", "assert f() == 4")),
     Case("a check that expects an error, left instead", "error", "import os\ndef f():\n    os._exit(0)", "", ("try:\n    f()\nexcept BaseException:\n    pass",)),

@@ -1,6 +1,7 @@
 """Which part of an answer is code, and what grade an answer that is code gets."""
 
 import json
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -146,6 +147,15 @@ def test_a_broken_sandbox_stops_the_grading_instead_of_scoring_zero() -> None:
     broken = Sandbox(Bubblewrap("/bin/false", is_privileged=False))
     with pytest.raises(GradetrailError, match="could not start"):
         grade(broken, ONE, *CHECK)
+
+
+def test_a_sandbox_that_is_ended_is_the_scorers_fault_and_no_wrong_answer() -> None:
+    def run(jobs: Iterable[Job]) -> Iterator[Outcome]:
+        return (Outcome("broken", "the sandbox ended", "", "", 0, 1, 0.0) for _ in jobs)
+
+    scorer = CodeExec(checks="{{ tests }}")
+    (only,) = run_code(scorer, [CodeRow(7, ONE, checks=CHECK)], run)
+    assert only == CodeGrade(7, None, "scorer_error", ONE, "the sandbox ended")
 
 
 def test_the_code_takes_its_place_in_the_program(sandbox: Sandbox) -> None:

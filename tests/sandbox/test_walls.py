@@ -1,6 +1,8 @@
 """Every way to make a sandbox keeps the same promises, and where there is none nothing is run."""
 
+import os
 import re
+import shutil
 import stat
 import uuid
 from dataclasses import replace
@@ -142,6 +144,21 @@ def test_a_sandbox_that_breaks_is_not_a_program_that_fails() -> None:
     broken = Bubblewrap("/bin/false", is_privileged=False)
     with pytest.raises(GradetrailError, match="could not start"):
         Sandbox(broken).run("pass")
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="it is bubblewrap that is cut off here")
+def test_a_sandbox_that_is_ended_is_tried_again_and_says_nothing_of_the_program(tmp_path: Path) -> None:
+    tool(tmp_path, "bwrap", f'echo . >> {tmp_path}/starts; {shutil.which("bwrap")} "$@" | head -n 1')
+    cut_off = Sandbox(Bubblewrap(str(tmp_path / "bwrap"), is_privileged=os.geteuid() == 0))
+    outcome = cut_off.run("pass")
+    assert (outcome.verdict, outcome.passed) == ("broken", 0), outcome
+    assert "the sandbox ended without a verdict" in outcome.detail
+    assert (tmp_path / "starts").read_text() == ".\n.\n"
+
+
+def test_a_program_that_ends_its_warden_gains_nothing_where_there_are_no_walls() -> None:
+    outcome = Sandbox(NoWalls()).run("import os\nos.kill(os.getppid(), 9)")
+    assert (outcome.verdict, outcome.passed) == ("error", 0), outcome
 
 
 UNSAFE = [

@@ -1,7 +1,7 @@
 """Starts one sandbox for one program, and reads its verdict.
 
 Invariant: every run ends within its wall limit and a grace, and leaves neither process nor file;
-a sandbox that breaks raises, and is never mistaken for a program that fails.
+a sandbox that does not come up raises, and one that is ended is never mistaken for a program that fails.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ assert not os.path.exists({MARKER})
 assert [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]] in ([], ["lo"])
 assert os.listdir(".") == []
 open("probe", "w").close()
+status = open("/proc/self/status").read()
+assert "NoNewPrivs:\t1" in status
+assert "Seccomp:\t2" in status or os.uname().machine not in ("x86_64", "aarch64")
 try:
     open("/probe", "w")
 except OSError:
@@ -105,7 +108,8 @@ class Outcome:
     """What came of one program."""
 
     verdict: str
-    """`pass`, `fail`, `error`, `syntax`, `timeout`, `memory` or `output`."""
+    """`pass`, `fail`, `error`, `syntax`, `timeout`, `memory` or `output`; `broken` if the sandbox itself was
+    ended twice, which says nothing of the program."""
     detail: str
     """Why it is not a pass; empty if it is."""
     stdout: str
@@ -137,20 +141,26 @@ class Sandbox:
         expect_stdout: str | None = None,
         limits: Limits = Limits(),
     ) -> Outcome:
-        """Run one program in a sandbox of its own; GradetrailError if the sandbox itself fails."""
+        """Run one program in a sandbox of its own; GradetrailError if that does not come up."""
         return self.run_job(Job(program, tuple(checks), stdin, expect_stdout, limits))
 
     def run_job(self, job: Job) -> Outcome:
-        """Run one job in a sandbox of its own; GradetrailError if the sandbox itself fails."""
+        """Run one job in a sandbox of its own; GradetrailError if that does not come up."""
         order = self._order(job)
+        is_walled = not isinstance(self.walls, NoWalls)
         reply, complaint = b"", ""
         for _ in range(STARTS):
             with contextlib.ExitStack() as stack:
-                is_walled = not isinstance(self.walls, NoWalls)
                 folder = None if is_walled else stack.enter_context(tempfile.TemporaryDirectory())
                 reply, complaint = self._start(order, job, folder)
-            if reply.startswith(READY):
-                return _outcome(job, reply.removeprefix(READY), complaint)
+            outcome = _outcome(job, reply.removeprefix(READY)) if reply.startswith(READY) else None
+            if outcome is not None:
+                return outcome
+        if reply.startswith(READY):
+            # without walls a program can end its warden, and gains nothing by it
+            verdict = "broken" if is_walled else "error"
+            detail = f"the sandbox ended without a verdict: {complaint or 'it said nothing'}"
+            return Outcome(verdict, detail, "", "", 0, _n_checks(job), 0.0)
         raise GradetrailError(
             Fault(
                 f"the sandbox {self.name} could not start: {complaint or 'it said nothing'}",
@@ -204,8 +214,9 @@ class Sandbox:
         )
         try:
             reply, complaint = process.communicate(order, timeout=job.limits.wall_s + GRACE_S)
-        except subprocess.TimeoutExpired:
-            return b"", f"no verdict {GRACE_S:g} s after the time limit"
+        except subprocess.TimeoutExpired as error:
+            has_begun = (error.stdout or b"").startswith(READY)
+            return READY if has_begun else b"", f"no verdict {GRACE_S:g} s after the time limit"
         finally:
             if process.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -224,15 +235,21 @@ def _compiled(name: str) -> CodeType:
     return compile(_source(name), f"<sandbox>/{name}.py", "exec", dont_inherit=True)
 
 
-def _outcome(job: Job, reply: bytes, complaint: str) -> Outcome:
-    total = len(job.checks) + (job.expect_stdout is not None) or 1
-    head, _, body = reply.partition(b"\n")
-    words = head.decode("ascii", "replace").split()
-    if not words:
-        return Outcome("error", f"the sandbox ended without a verdict: {complaint}", "", "", 0, total, 0.0)
-    verdict, held, wall_ms, *sizes = words
+def _n_checks(job: Job) -> int:
+    return len(job.checks) + (job.expect_stdout is not None) or 1
+
+
+def _outcome(job: Job, reply: bytes) -> Outcome | None:
+    """Read what the warden says; None if it ended without a verdict."""
+    head, is_whole, body = reply.partition(b"\n")
+    if not is_whole:
+        return None
+    verdict, held, wall_ms, *lengths = head.decode("ascii").split()
+    sizes = [int(length) for length in lengths]
+    if len(body) < sum(sizes):
+        return None
     parts, start = [], 0
-    for size in map(int, sizes):
+    for size in sizes:
         parts.append(body[start : start + size].decode("utf-8", "replace"))
         start += size
     detail, stdout, stderr = parts
@@ -242,7 +259,7 @@ def _outcome(job: Job, reply: bytes, complaint: str) -> Outcome:
         passed = (passed if job.checks else 0) + is_equal
         if not is_equal:
             verdict, detail = "fail", detail or _first_difference(_lines(job.expect_stdout), _lines(stdout))
-    return Outcome(verdict, detail, stdout, stderr, passed, total, float(wall_ms))
+    return Outcome(verdict, detail, stdout, stderr, passed, _n_checks(job), float(wall_ms))
 
 
 def _lines(text: str) -> list[str]:

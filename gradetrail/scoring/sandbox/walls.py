@@ -177,7 +177,7 @@ class Bubblewrap:
 
     def job(self, need: Need) -> dict[str, Any]:
         """Give what the warden must know."""
-        return _job(need, uid=_uid() if self.is_privileged else None, extra_processes=3)
+        return _job(need, uid=_uid() if self.is_privileged else None, extra_processes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Unshare:
         folders = {FOLDER: need.folder_bytes, SHARED_MEMORY: SHARED_MEMORY_BYTES}
         mounts = {"binds": binds, "links": links, "folders": folders}
         uid = _uid() if self.is_privileged else None
-        return {**_job(need, uid=uid, extra_processes=3), "mounts": mounts}
+        return {**_job(need, uid=uid, extra_processes=2), "mounts": mounts}
 
 
 @dataclass(frozen=True, slots=True)

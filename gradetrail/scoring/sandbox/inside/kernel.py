@@ -25,12 +25,13 @@ CAPABILITY_VERSION_3 = 0x20080522
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
 NEW_NAMESPACE_FLAGS = 0x7E020080
 """CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 PLAIN_SOCKETS = (1, 2, 10)
 """AF_UNIX, AF_INET, AF_INET6: the families that a network namespace confines."""
 TIOCSTI = 0x5412
+SO_SNDBUF, SO_RCVBUF = 7, 8
 X32_BIT = 0x40000000
 
 # numbers of system calls come in the order of these architectures
@@ -39,6 +40,7 @@ FILTERED_CALLS = {
     "clone": (56, 220),
     "clone3": (435, 435),
     "ioctl": (16, 29),
+    "setsockopt": (54, 208),
     "socket": (41, 198),
 }
 REFUSED_CALLS = {
@@ -59,6 +61,7 @@ REFUSED_CALLS = {
     "semget": (64, 190),
     "msgget": (68, 186),
     "mq_open": (240, 180),
+    "io_setup": (206, 0),
     # calls that go round the filter
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
@@ -229,6 +232,11 @@ def filter_program(machine: str) -> list[tuple[int, int, int, int]]:
     ):
         block = [(LOAD, 0, 0, argument), (test, 0, 1, value), refuse(EPERM), allow]
         program += [(EQUAL, 0, len(block), number(name)), *block]
+    # a larger buffer of a socket would be memory that nothing counts: it is granted and not given
+    granted = (RETURN, 0, 0, REFUSE)
+    sizes = [(EQUAL, 1, 0, SO_SNDBUF), (EQUAL, 0, 1, SO_RCVBUF)]
+    block = [(LOAD, 0, 0, THIRD_ARGUMENT), *sizes, granted, allow]
+    program += [(EQUAL, 0, len(block), number("setsockopt")), *block]
     families = [(EQUAL, len(PLAIN_SOCKETS) - place, 0, family) for place, family in enumerate(PLAIN_SOCKETS)]
     block = [(LOAD, 0, 0, FIRST_ARGUMENT), *families, refuse(EAFNOSUPPORT), allow]
     return [*program, (EQUAL, 0, len(block), number("socket")), *block, allow]
