@@ -7,24 +7,34 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from gradetrail.scoring.worker import SILENCE_SECONDS, Worker
 
 ANSWERS_PER_WORKER = 200
-"""Answers from which another worker is worth its start."""
+"""Answers from which another worker is worth its start at once."""
+PATIENCE_SECONDS = 3.0
+"""Time after which another worker starts for fewer answers too, since some of them take long."""
+ANSWERS_AT_A_TIME = 8
+"""Answers that a worker takes from those that are left; all of them wait for one that takes long."""
 LINE_CHARACTERS = 100_000
 
 
 class _RuleProcess(Worker):
     def __init__(self, seconds: float) -> None:
-        # processor time passes slowly on a busy machine
-        super().__init__("the answer killed the process that judged it", SILENCE_SECONDS + 10 * seconds)
+        super().__init__(
+            "the answer killed the process that judged it",
+            SILENCE_SECONDS + 10 * seconds,  # processor time passes slowly on a busy machine
+            {-signal.SIGPROF: f"took more than {seconds:g} s"},  # could not be interrupted
+        )
         self._seconds = seconds
 
     def command(self) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -50,16 +60,27 @@ class Judgement:
         `workers` None is one for each core, as far as there is work.
         """
         most = os.cpu_count() or 1 if workers is None else workers
-        n_workers = max(1, min(most, len(items) // ANSWERS_PER_WORKER))
         texts = [json.dumps(item) for item in items]
-        shares = [texts[start::n_workers] for start in range(n_workers)]
-        with ThreadPoolExecutor(n_workers) as pool:
-            judged = list(pool.map(self._share, shares))
-        replies: list[Any] = [None] * len(items)
-        for start, share in enumerate(judged):
-            replies[start::n_workers] = share
-        return replies
+        left = deque(range(0, len(texts), ANSWERS_AT_A_TIME))
+        n_at_once = max(1, min(most, len(texts) // ANSWERS_PER_WORKER))
+        replies: list[Any] = [None] * len(texts)
+        question = {"module": self.module, "options": self.options}
+        is_done = Event()
 
-    def _share(self, texts: Sequence[str]) -> list[Any]:
-        with _RuleProcess(self.seconds) as process:
-            return process.ask({"module": self.module, "options": self.options}, texts, LINE_CHARACTERS)
+        def work(number: int) -> None:
+            if number >= n_at_once and is_done.wait(PATIENCE_SECONDS):
+                return
+            with _RuleProcess(self.seconds) as process:
+                while left:
+                    try:
+                        start = left.popleft()
+                    except IndexError:  # another worker took the last
+                        break
+                    share = texts[start : start + ANSWERS_AT_A_TIME]
+                    replies[start : start + len(share)] = process.ask(question, share, LINE_CHARACTERS)
+            is_done.set()
+
+        n_workers = max(1, min(most, len(left)))
+        with ThreadPoolExecutor(n_workers) as pool:
+            list(pool.map(work, range(n_workers)))
+        return replies

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 MEMORY_BYTES = 3 << 30
+GRACE_SECONDS = 1.0
+"""Time after the limit in which what was interrupted may end."""
 
 
 class OvertimeError(BaseException):
@@ -42,10 +44,12 @@ class Clock:
         try:
             # again and again, in case something swallows the first
             signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds, 0.5)
+            signal.setitimer(signal.ITIMER_PROF, self.seconds + GRACE_SECONDS)
             try:
                 reply = judge(item)
             finally:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
         except OvertimeError:
             self.is_over = True
         except Exception as error:  # whatever a library raises is no fault of the answer
@@ -60,9 +64,12 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     warnings.simplefilter("ignore")
     clock = Clock(float(sys.argv[1]))
+    made: Any = None
     for line in sys.stdin.buffer:
         job = json.loads(line)
-        judge = importlib.import_module(job["module"]).judge_of(job["options"])
+        if made != (job["module"], job["options"]):
+            made = job["module"], job["options"]
+            judge = importlib.import_module(job["module"]).judge_of(job["options"])
         for item in job["items"]:
             reply = clock.judged(judge, json.loads(item))
             sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")

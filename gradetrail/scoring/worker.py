@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 SILENCE_SECONDS = 60.0
@@ -39,11 +39,20 @@ class Worker(ABC):
     order, and says what went wrong in `{"failure": ...}`.
     """
 
-    def __init__(self, killed: str, silence_s: float = SILENCE_SECONDS) -> None:
-        """Make a worker that is not started yet; `killed` is the reason for an item that kills it."""
-        self._killed = killed
+    def __init__(
+        self,
+        killed: str,
+        silence_s: float = SILENCE_SECONDS,
+        ends: Mapping[int | None, str] = MappingProxyType({}),
+    ) -> None:
+        """Make a worker that is not started yet.
+
+        `killed` is the reason for an item that kills it, `ends` that by the code with which it ended.
+        """
+        self._killed, self._ends = killed, ends
         self._silence_s = silence_s
         self._process: subprocess.Popen[bytes] | None = None
+        self._code: int | None = None
         self._lines: deque[bytes] = deque()
         self._rest = b""
 
@@ -85,7 +94,7 @@ class Worker(ABC):
         for item in items:
             result = self._try(question, [item])
             if not result:
-                return [*done, Failure(self._killed)]
+                return [*done, Failure(self._ends.get(self._code, self._killed))]
             done += result
         return done
 
@@ -120,7 +129,7 @@ class Worker(ABC):
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
-            self._process = None
+            self._code, self._process = self._process.returncode, None
         self._lines.clear()
         self._rest = b""
 

@@ -109,6 +109,21 @@ def test_an_answer_that_kills_the_worker_is_blamed_alone() -> None:
     ]
 
 
+def test_what_cannot_be_interrupted_takes_too_long_like_anything_else() -> None:
+    judgement = Judgement("tests.scoring.fatal", {}, 0.1)
+    late = Failure("took more than 0.1 s")
+    assert judgement.replies(["loop", "a", "loop in C", "b"], workers=1) == [late, "a", late, "b"]
+
+
+def test_answers_that_take_too_long_are_shared_among_the_workers() -> None:
+    """Eight in each share, so that a worker that is held up leaves the other shares to the others."""
+    judgement = Judgement("tests.scoring.fatal", {}, 0.2)
+    items = ["loop" if number % 8 == 0 else str(number) for number in range(40)]
+    late = Failure("took more than 0.2 s")
+    wanted = [late if item == "loop" else item for item in items]
+    assert [judgement.replies(items, workers=n) for n in (1, 2, 9)] == [wanted] * 3
+
+
 def test_without_the_package_a_spec_is_refused_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
