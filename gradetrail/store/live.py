@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.errors import Fault
 from gradetrail.store.layout import PARQUET, Part, ScoreFile, parse_part, parse_scores
+from gradetrail.store.manifests import Manifests
 from gradetrail.store.packs import FOLDER, Held, Record
+from gradetrail.store.schema import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,7 @@ class Live:
     loose: dict[str, pa.Table]
     """Rows that are not in those files, by table; a table without any is absent."""
     manifests: Sequence[Mapping[str, Any]]
-    """Sorted by run_id."""
+    """Sorted by run_id; `Manifests` where some are packed."""
     scorers: list[dict[str, Any]]
     """Sorted by scorer_id."""
     tasks: list[dict[str, Any]]
@@ -40,10 +42,16 @@ class Live:
     """Runs that a live process generates into now."""
     partly: dict[str, dict[str, frozenset[Held]]] = field(default_factory=dict)
     """By table: packs, absolute, each with the runs (runs by scorer) whose rows in it do not count."""
-    packed: dict[str, frozenset[Held]] = field(default_factory=dict)
-    """By table: what counts in packs."""
+    replaced: Mapping[str, frozenset[Held]] = field(default_factory=dict)
+    """By table: what is packed and does not count, since a newer file has it."""
     record: Record = field(default_factory=Record)
     """What is packed, whether it counts or not."""
+
+    @cached_property
+    def packed(self) -> dict[str, frozenset[Held]]:
+        """By table: what counts in packs."""
+        absorbed = self.record.absorbed
+        return {table: frozenset(absorbed[table]) - self.replaced.get(table, frozenset()) for table in TABLES}
 
     def stems(self, table: str) -> list[str]:
         """Name what counts of a table, as files are named before they are packed; without suffix."""
@@ -90,7 +98,8 @@ class Live:
     def all_files(self) -> list[str]:
         """List every file that is read."""
         whole = [file for files in self.files.values() for file in files]
-        return whole + [file for packs in self.partly.values() for file in packs]
+        packs = [file for partly in self.partly.values() for file in partly]
+        return [*whole, *packs, *([self.manifests.pack] if isinstance(self.manifests, Manifests) else ())]
 
     def without_scores(self, replaced: frozenset[Held]) -> Live:
         """Give the same without the scores of some runs by some scorers."""
@@ -101,7 +110,7 @@ class Live:
                 partly[file] = frozenset()
             elif (score.run_id, score.scorer12) not in replaced:
                 kept.append(file)
-        packed = {**self.packed, "scores": self.packed.get("scores", frozenset()) - replaced}
         masks = {file: masked | replaced for file, masked in partly.items()}
         files, partly_by_table = {**self.files, "scores": kept}, {**self.partly, "scores": masks}
-        return replace(self, files=files, partly=partly_by_table, packed=packed)
+        gone = {**self.replaced, "scores": self.replaced.get("scores", frozenset()) | replaced}
+        return replace(self, files=files, partly=partly_by_table, replaced=gone)

@@ -1,12 +1,14 @@
-"""Manifests of packed runs, read when more is asked for than what runs are chosen by.
+"""Manifests of packed runs: read when asked for, parsed for more than what runs are chosen by.
 
-Invariant: to Python they are what the JSON text says. To parse ten thousand takes longer than a query.
+Invariant: to Python they are what the JSON text says. To read ten thousand takes longer than most queries,
+and to parse them longer than a leaderboard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, overload
 
 import orjson
 
@@ -44,6 +46,48 @@ class PackedManifest(Mapping[str, Any]):
         if self._record is None:
             self._record = record_of(self.text.encode())
         return self._record
+
+
+class Manifests(Sequence[Mapping[str, Any]]):
+    """The manifests of a warehouse, sorted by run_id."""
+
+    def __init__(
+        self,
+        pack: str,
+        loose: Mapping[str, Mapping[str, Any]],
+        packed: Callable[[], Mapping[str, Mapping[str, Any]]],
+    ) -> None:
+        """Take those in files of their own, by file name; `packed` reads the pack, likewise."""
+        self.pack = pack
+        """Parquet file of the packed ones, absolute."""
+        self.loose = [loose[file] for file in sorted(loose)]
+        """Those in files of their own; they are newer than what the pack has of the same runs."""
+        self._loose = loose
+        self._packed = packed
+
+    @cached_property
+    def _all(self) -> list[Mapping[str, Any]]:
+        found = {**self._packed(), **self._loose}
+        return [found[file] for file in sorted(found)]
+
+    @overload
+    def __getitem__(self, place: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Mapping[str, Any]]: ...
+    def __getitem__(self, place: int | slice) -> Mapping[str, Any] | list[Mapping[str, Any]]:
+        return self._all[place]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return self._all == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as a list."""
+        return list, (self._all,)
 
 
 def text_of(manifest: Mapping[str, Any]) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gradetrail.errors import Fault, QueryError, StoreError
+from gradetrail.errors import Fault, StoreError
 from gradetrail.store.choosing import is_packed
 from gradetrail.store.digests import record_of
 from gradetrail.store.folding import folded, piece_of
@@ -36,11 +37,12 @@ from gradetrail.store.layout import (
     unsealed,
 )
 from gradetrail.store.live import Live
-from gradetrail.store.manifests import PackedManifest
-from gradetrail.store.packs import Held, Record, bodies, highest, latest, manifests, packed_rows
+from gradetrail.store.manifests import Manifests
+from gradetrail.store.packs import BODIES, Held, Record, highest, latest, packed_rows
 from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
 from gradetrail.store.sealing import packed_piece, run_parts, trial_piece
 from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault
+from gradetrail.store.texts import PackedTexts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,8 +62,7 @@ class Look:
         self.storage = storage
         self._whole: set[str] = set()
         self._broken: dict[str, Fault] = {}
-        self._bodies: dict[str, dict[str, str]] = {}
-        self._manifests: tuple[str, dict[str, PackedManifest]] = ("", {})
+        self.texts = PackedTexts(storage)
 
     def live(self) -> Live:
         """See everything."""
@@ -89,11 +90,7 @@ class Look:
 
     def bodies(self, record: Record, kind: str) -> dict[str, str]:
         """Give the texts of a kind that are packed; each pack is read once."""
-        name = record.bodies.get(kind)
-        if name is not None and name not in self._bodies:
-            self._bodies = {n: found for n, found in self._bodies.items() if f"/{kind}-" not in n}
-            self._bodies[name] = bodies(self.storage, record, kind)
-        return self._bodies.get(name or "", {})
+        return self.texts.bodies(record, kind)
 
     def fault(self, name: str) -> Fault | None:
         """Say what is wrong with a file, as far as its two ends tell; looks at each file once."""
@@ -111,20 +108,15 @@ class Look:
         """Read footers, or all of it, of files; those that cannot be read are left out from now on."""
         found = {}
         for name in names:
-            fault = (content_fault if is_thorough else footer_fault)(self.storage, table, name)
+            if table in BODIES:
+                fault = self.texts.fault(name)
+            else:
+                fault = (content_fault if is_thorough else footer_fault)(self.storage, table, name)
             if fault is not None:
                 found[name] = fault
         self._broken |= found
         self._whole -= found.keys()
         return list(found.values())
-
-    def manifests(self, record: Record) -> dict[str, PackedManifest]:
-        """Give packed manifests by the names of the files that they were; each pack is read once."""
-        name = record.bodies.get("runs", "")
-        if name != self._manifests[0]:
-            found = {f"{manifest.run_id}.json": manifest for manifest in manifests(self.storage, record)}
-            self._manifests = (name, found)
-        return self._manifests[1]
 
     def _steadily(self, look: Callable[[], Seen]) -> Seen:
         for _ in range(LOOKS):
@@ -168,15 +160,12 @@ class _Glance:
             rows = [self._journal(part).tables[table] for part in unsealed(parts, segments[table])]
             if any(piece.num_rows for piece in rows):
                 tables[table] = _joined(rows, table)
-        manifests = [record for _, record in self.records("runs")]
+        manifests = self._manifests()
         tasks = [
             {"task": named[0], "n": named[1], **record}
             for file, record in self.records("tasks")
             if (named := parse_task(file))
         ]
-        packed = {
-            table: frozenset(self.record.absorbed[table]) - self._masked.get(table, set()) for table in TABLES
-        }
         partly: dict[str, dict[str, frozenset[Held]]] = {}
         self.storage.fetch(pack.name for pack in self.record.files)
         absolute = {table: [str(self.storage.local(name)) for name in found[table]] for table in TABLES}
@@ -199,7 +188,7 @@ class _Glance:
             damaged=self.damaged,
             running={run_id for run_id in locks if self.storage.is_claimed(run_lock(run_id))},
             partly=partly,
-            packed=packed,
+            replaced={table: frozenset(held) for table, held in self._masked.items()},
             record=self.record,
         )
 
@@ -253,8 +242,14 @@ class _Glance:
 
     def records(self, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the JSON objects of a folder by file name; a damaged one is noted and left out."""
+        whole = self._whole(folder)
+        found = {**self._packed_manifests(), **whole} if folder == "runs" else whole
+        for file in sorted(found):
+            yield file, found[file]
+
+    def _whole(self, folder: str) -> dict[str, Mapping[str, Any]]:
+        """Read the JSON files of a folder."""
         listed = [file for file in self.storage.list(folder) if file.endswith(".json")]
-        packed = self._packed_manifests() if folder == "runs" else {}
         whole: dict[str, Mapping[str, Any]] = {}
         names = [f"{folder}/{file}" for file in listed]
         for file, name, data in zip(listed, names, self.storage.read_all(names), strict=True):
@@ -264,22 +259,20 @@ class _Glance:
                 self.damaged.append(
                     Fault("damaged: not a JSON object", self.storage.place(name), fix=DAMAGE_FIX)
                 )
-        found = {**packed, **whole}
-        for file in sorted(found):
-            yield file, found[file]
+        return whole
+
+    def _manifests(self) -> Sequence[Mapping[str, Any]]:
+        """Read manifests; those that are packed when they are asked for."""
+        loose, pack = self._whole("runs"), self.record.bodies.get("runs")
+        if pack is None or not self._is_whole(pack):
+            return [loose[file] for file in sorted(loose)]
+        later = partial(self.look.texts.manifests_later, self.record, self.damaged)
+        return Manifests(str(self.storage.local(pack)), loose, later)
 
     def _packed_manifests(self) -> Mapping[str, Mapping[str, Any]]:
         """Give packed manifests by the names of the files that they were."""
-        name = self.record.bodies.get("runs")
-        if name is None or not self._is_whole(name):
-            return {}
-        try:
-            return self.look.manifests(self.record)
-        except (QueryError, ValueError) as error:
-            if not self.storage.has(name):
-                raise FileNotFoundError(name) from None
-            self.damaged.append(Fault(f"damaged: {error}", self.storage.place(name), fix=DAMAGE_FIX))
-            return {}
+        is_there = self._is_whole(name) if (name := self.record.bodies.get("runs")) else False
+        return self.look.texts.manifests(self.record, self.damaged) if is_there else {}
 
     def _files(self, table: str, prefix: str = "") -> Iterator[str]:
         files = [f for f in self.storage.list(table) if f.endswith(PARQUET) and f.startswith(prefix)]

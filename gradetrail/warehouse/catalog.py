@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from gradetrail import sql
-from gradetrail.store.manifests import text_of
+from gradetrail.store.manifests import Manifests, text_of
 from gradetrail.store.schema import TABLES, duckdb_schema
 from gradetrail.warehouse.user_objects import UserObject, create_all, named_in
 
@@ -73,7 +73,7 @@ class Catalog:
         sql.define_list(self._con, "running_run_ids", sorted(live.running))
         # an id that no run has which began by then: ids begin with their second, in UTC
         sql.define_text(self._con, "as_of_run", None if as_of is None else f"{as_of:%Y%m%dT%H%M%SZ}~")
-        _fill(self._con, "manifests", map(text_of, live.manifests))
+        _hold_manifests(self._con, live.manifests)
         _fill(self._con, "tasks", map(_json, live.tasks))
         _fill(self._con, "scorers", map(_json, live.scorers))
         for table in TABLES:
@@ -211,6 +211,18 @@ def _hold_masks(con: duckdb.DuckDBPyConnection, live: Live) -> None:
         else:
             # each relation over Parquet costs more than a millisecond wherever it is named
             con.execute(f"create table partly_{table} ({_columns(table)})")
+
+
+def _hold_manifests(con: duckdb.DuckDBPyConnection, manifests: Sequence[Mapping[str, Any]]) -> None:
+    """Make `stored_manifests`; a pack of them is read when a query asks."""
+    if not isinstance(manifests, Manifests):
+        _fill(con, "manifests", map(text_of, manifests))
+        return
+    sql.define_list(con, "manifest_files", [manifests.pack])
+    ids, bodies = [str(m["run_id"]) for m in manifests.loose], [text_of(m) for m in manifests.loose]
+    con.execute("create table loose_manifests (run_id varchar, body varchar)")
+    con.execute("insert into loose_manifests select unnest($1), unnest($2)", [ids, bodies])
+    sql.run_file(con, "warehouse/stored_manifests")
 
 
 def _fill(con: duckdb.DuckDBPyConnection, name: str, bodies: Iterable[str]) -> None:

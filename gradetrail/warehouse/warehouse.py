@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -103,14 +103,18 @@ class Warehouse:
 
     def _look(self, own: Live | None = None) -> Live:
         own = own or self._store.live()
-        until = None if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
-        self._own = [m for m in own.manifests if until is None or m["run_id"] < until]
-        """What selectors choose from: runs of bundles are named by their paths alone."""
+        self._own_manifests = own.manifests
         if not self._bundled:
             return own
         from gradetrail.warehouse.bundles import joined
 
         return joined(own, self._bundled)
+
+    @property
+    def _own(self) -> Sequence[Mapping[str, Any]]:
+        """What selectors choose from: runs of bundles are named by their paths alone."""
+        until = "" if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
+        return [m for m in self._own_manifests if not until or m["run_id"] < until]
 
     def __enter__(self) -> Warehouse:
         return self
@@ -357,10 +361,7 @@ class Warehouse:
     def _provided(self, text: str) -> duckdb.DuckDBPyConnection:
         """Give a cursor on which everything is there that `text` names; everything, if it is empty."""
         catalog = self._opened()
-        if text:
-            catalog.provide(text)
-        else:
-            catalog.provide_all()
+        catalog.provide(text) if text else catalog.provide_all()
         return catalog.cursor()
 
     def _steadily(self, work: Callable[[], Fetched]) -> Fetched:
