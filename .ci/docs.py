@@ -41,12 +41,17 @@ def commands() -> Iterator[str]:
     import typer
 
     from gradetrail.cli.app import app
+    from gradetrail.cli.plain_options import EVERYWHERE
 
     group = typer.main.get_command(app)
     yield "# Commands"
     yield ""
     yield "stdout is data, stderr is talk. A flag wins over its environment variable."
+    yield "Every command also takes:"
+    yield ""
     context = group.make_context("gradetrail", ["demo"], resilient_parsing=True)
+    everywhere = [given for given in group.params if set(given.opts) & set(EVERYWHERE)]
+    yield from table(("option", "environment", "what"), map(parameter, everywhere))
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         yield from ("", f"## `gradetrail {name}`", "", command.help or "", "")

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from gradetrail.cli import asking, exporting, gate, running, scoring, showing, start, upkeep
-from gradetrail.cli.plain_options import PlainCommand, PlainGroup
+from gradetrail.cli.manner import MANNER
+from gradetrail.cli.plain_options import EVERYWHERE, PlainCommand, PlainGroup
 
 app = typer.Typer(
     name="gradetrail",
@@ -30,12 +31,35 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _quiet(asked: bool) -> None:
+    MANNER.is_quiet = asked
+
+
+def _wide(asked: bool) -> None:
+    MANNER.is_wide = asked
+
+
 @app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            envvar="GRADETRAIL_QUIET",
+            callback=_quiet,
+            help="Say nothing on stderr but warnings and errors.",
+        ),
+    ] = False,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide", envvar="GRADETRAIL_WIDE", callback=_wide, help="Cut nothing of a table, however wide."
+        ),
+    ] = False,
 ) -> None:
     """Evaluate language models: answers kept in Parquet, graded and compared in SQL."""
 
@@ -59,4 +83,4 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "rm": upkeep.rm,
 }
 for name, command in COMMANDS.items():
-    app.command(name, cls=PlainCommand)(command)
+    app.command(name, cls=PlainCommand, epilog=f"{', '.join(EVERYWHERE)}: see gradetrail --help")(command)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from gradetrail import sql
 from gradetrail.cli.cells import escaped, plain
 from gradetrail.cli.output import (
-    FORMATS,
     Format,
+    formatted,
     say,
     show_rows,
     tell_damage,
@@ -78,7 +78,7 @@ def print_blocks(
     if not rows:
         say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {place_name(warehouse.root)}")
     blocks = [
-        f"{_title(head)}\n{_block(names, list(group), form)}"
+        f"{_title(head)}\n{_block(names, list(group), form, output)}"
         for head, group in groupby(rows[:limit], key=lambda row: row[:3])
     ]
     write("\n".join(blocks), output)
@@ -89,11 +89,12 @@ def _title(head: Sequence[Any]) -> str:
     return f"{task}: {scorer}" + (f" ({metric})" if metric != "score" else "")
 
 
-def _block(names: Sequence[str], rows: Sequence[Sequence[Any]], form: Format) -> str:
+def _block(names: Sequence[str], rows: Sequence[Sequence[Any]], form: Format, output: Path | None) -> str:
     told = [
         n for n, name in enumerate(names) if name not in HEAD and (name not in QUIET or _says(name, n, rows))
     ]
-    return FORMATS[form]([names[n] for n in told], [[row[n] for n in told] for row in rows])
+    shown = [[row[n] for n in told] for row in rows]
+    return formatted([names[n] for n in told], shown, form, output)
 
 
 def _says(name: str, place: int, rows: Sequence[Sequence[Any]]) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gradetrail.cli.cells import escaped, plain
 from gradetrail.cli.options import OutputOption, WarehouseOption
-from gradetrail.cli.output import FORMATS, Format, check_output, say, tell_damage, write
+from gradetrail.cli.output import Format, check_output, formatted, say, tell_damage, write
 
 Record = Mapping[str, Any]
 
@@ -85,7 +86,10 @@ def gate(
     if params["a_run"] == params["b_run"]:
         say(f"note: both sides are {params['a_run']}: nothing changed since")
     told = _blocking(found) if strict else found
-    printed = PRINTERS[form](verdict, params["a_run"], params["b_run"], told)
+    if form is GateFormat.text:
+        printed = _text(verdict, params["a_run"], params["b_run"], told, output)
+    else:
+        printed = PRINTERS[form](verdict, params["a_run"], params["b_run"], told)
     write(printed, output)
     _end(verdict, found, strict=strict)
 
@@ -177,12 +181,12 @@ def _columns(rows: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
     return names, [[cell[name] for name in names] for cell in cells]
 
 
-def _text(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
-    return f"{verdict}: {base} -> {new}\n" + FORMATS[Format.table](*_columns(rows))
+def _text(verdict: str, base: str, new: str, rows: Sequence[Record], output: Path | None) -> str:
+    return f"{verdict}: {base} -> {new}\n" + formatted(*_columns(rows), Format.table, output)
 
 
 def _markdown(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
-    return f"**gate: {verdict}** `{base}` → `{new}`\n\n" + FORMATS[Format.markdown](*_columns(rows))
+    return f"**gate: {verdict}** `{base}` → `{new}`\n\n" + formatted(*_columns(rows), Format.markdown)
 
 
 def _json(verdict: str, base: str, new: str, rows: Sequence[Record]) -> str:
@@ -238,7 +242,6 @@ def _safe(text: str) -> str:
 
 
 PRINTERS = {
-    GateFormat.text: _text,
     GateFormat.json: _json,
     GateFormat.markdown: _markdown,
     GateFormat.junit: _junit,

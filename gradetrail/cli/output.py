@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradetrail.cli.cells import Row, cells_of, escaped, escaped_lines, numeric_columns, plain
+from gradetrail.cli.manner import MANNER
 from gradetrail.errors import Fault, SelectionError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Format(StrEnum):
 def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: Path | None = None) -> None:
     """Print rows to stdout, or write them to a file; Parquet here takes its types from the rows."""
     if form is not Format.parquet:
-        write(FORMATS[form](names, rows), output)
+        write(formatted(names, rows, form, output), output)
         if form is Format.table and not rows:
             say("no rows")
         return
@@ -55,6 +56,13 @@ def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: P
 
     columns = [pa.array([row[n] for row in rows]) for n in range(len(names))]
     write_parquet(pa.table(columns, names=list(names)), output)
+
+
+def formatted(names: Sequence[str], rows: Sequence[Row], form: Format, output: Path | None = None) -> str:
+    """Give rows as text; a table fits the screen that it is for."""
+    if form is Format.table:
+        return _table(names, rows, screen_width(output))
+    return FORMATS[form](names, rows)
 
 
 def write_parquet(table: pa.Table, output: Path | None) -> None:
@@ -164,18 +172,17 @@ def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:
     return line(map(escaped, names)) + rule + "".join(map(line, cells_of(names, rows)))
 
 
-def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
+def _table(names: Sequence[str], rows: Sequence[Row], width: int | None) -> str:
     from rich.cells import cell_len, set_cell_size
 
     names, cells = [escaped(name) for name in names], cells_of(names, rows)
-    widths = [
-        min(MAX_CELL, max([cell_len(name), *(cell_len(row[n]) for row in cells)]))
-        for n, name in enumerate(names)
-    ]
-    widths = fitted_widths(widths, [cell_len(name) for name in names], terminal_width())
+    widths = [max([cell_len(name), *(cell_len(row[n]) for row in cells)]) for n, name in enumerate(names)]
+    if not MANNER.is_wide:
+        widths = [min(MAX_CELL, cells) for cells in widths]
+    widths = fitted_widths(widths, [cell_len(name) for name in names], width)
     numeric = numeric_columns(names, rows)
     if len(widths) < len(names):
-        say(f"{len(names) - len(widths)} more columns do not fit; `--format jsonl` has them all")
+        say(f"{len(names) - len(widths)} more columns do not fit; `--wide` shows them all")
 
     def line(texts: Sequence[str]) -> str:
         return "  ".join(cell(text, n) for n, text in enumerate(texts[: len(widths)])).rstrip() + "\n"
@@ -190,6 +197,11 @@ def _table(names: Sequence[str], rows: Sequence[Row]) -> str:
         return " " * (widths[n] - length) + text if numeric[n] else text + " " * (widths[n] - length)
 
     return "".join([line(names), line(["─" * width for width in widths]), *map(line, cells)])
+
+
+def screen_width(output: Path | None = None) -> int | None:
+    """Give the cells that a line may have; None for as many as it needs: in a file, a pipe, with `--wide`."""
+    return None if output is not None or MANNER.is_wide else terminal_width()
 
 
 def terminal_width() -> int | None:
@@ -218,7 +230,6 @@ def fitted_widths(widths: list[int], least: Sequence[int], total: int | None) ->
 
 
 FORMATS = {
-    Format.table: _table,
     Format.json: _json,
     Format.jsonl: _jsonl,
     Format.csv: _csv,
@@ -228,6 +239,8 @@ FORMATS = {
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """Talk to the user on stderr; control characters are escaped, since faults quote what they found."""
+    if not MANNER.lets_say(text):
+        return
     stream = stream or sys.stderr
     try:
         print(escaped_lines(text), file=stream, flush=True)

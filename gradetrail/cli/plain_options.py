@@ -19,6 +19,8 @@ from gradetrail.cli.suffixes import settle_format
 _NOT_PLAIN = object()
 VALUE_LEFT_OUT = {"--plot": "-"}
 """Options whose value may be left out, each with what that means."""
+EVERYWHERE = ("--quiet", "--wide", "--debug")
+"""Options of the program that may stand behind the command, too."""
 
 
 class PlainCommand(TyperCommand):
@@ -38,6 +40,13 @@ class PlainCommand(TyperCommand):
 
 class PlainGroup(TyperGroup):
     """A group of commands whose own parameters do."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words before the command, and those that may stand anywhere."""
+        end = args.index("--") if "--" in args else len(args)
+        moved = [word for word in args[:end] if word in EVERYWHERE]
+        rest = [word for word in args[:end] if word not in EVERYWHERE]
+        return super().parse_args(ctx, [*moved, *rest, *args[end:]])
 
     def get_params(self, ctx: Any) -> Any:
         """List the parameters, that for help included."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gradetrail.cli.manner import MANNER
 from gradetrail.cli.output import say
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _duration(seconds: float) -> str:
 @contextmanager
 def shown_progress() -> Iterator[Callable[[Progress], None]]:
     """Give an observer for the engine, and clean the terminal up at the end."""
-    if not sys.stderr.isatty():
+    if MANNER.is_quiet or not sys.stderr.isatty():
         yield _telling_the_end(_line_observer(), say)
         return
     from rich.console import Console

@@ -21,7 +21,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from gradetrail.cli.completion import WORDS, SqlCompleter, is_whole, names_in
-from gradetrail.cli.output import FORMATS, Format, say, tell_damage, terminal_width
+from gradetrail.cli.output import Format, formatted, say, screen_width, tell_damage
 from gradetrail.cli.pager import page
 from gradetrail.cli.streaming import print_query
 from gradetrail.cli.views import prose_table, view_rows
@@ -155,18 +155,18 @@ class Shell:
             # one more than is shown, to know whether there are more
             names, rows = opened.rows(query, self._params, most=MOST_ROWS + 1)
             asked_s = monotonic() - begun
-            page(FORMATS[self._form](names, rows[:MOST_ROWS]))
+            page(formatted(names, rows[:MOST_ROWS], self._form))
             is_cut = len(rows) > MOST_ROWS
             say(f"{f'the first {MOST_ROWS:,} rows' if is_cut else _count(len(rows))} in {asked_s:.2f} s")
         tell_damage(opened)
 
     def _obey(self, command: str, rest: str) -> None:
         if command == "\\views":
-            page(prose_table(*view_rows(self._opened.root, None), terminal_width()))
+            page(prose_table(*view_rows(self._opened.root, None), screen_width()))
         elif command == "\\d":
             if not rest:
                 raise SelectionError(Fault("no view", "\\d", fix="\\d leaderboard; \\views lists them"))
-            page(prose_table(*view_rows(self._opened.root, rest), terminal_width()))
+            page(prose_table(*view_rows(self._opened.root, rest), screen_width()))
         elif command == "\\format":
             if rest not in list(Format):
                 raise SelectionError(Fault(f"no format `{rest}`", "\\format", fix=did_you_mean(rest, Format)))

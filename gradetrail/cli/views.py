@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.cli.cells import Row, cells_of
-from gradetrail.cli.output import Format, fitted_widths, say, show_rows, terminal_width, write
+from gradetrail.cli.output import Format, fitted_widths, say, screen_width, show_rows, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +31,7 @@ def print_views(root: Path, name: str | None, form: Format, output: Path | None)
     """Print all views and tables, the user's included, or the columns of one; needs no warehouse."""
     names, rows = view_rows(root, name)
     if form is Format.table:
-        write(prose_table(names, rows, terminal_width() if output is None else None), output)
+        write(prose_table(names, rows, screen_width(output)), output)
     else:
         show_rows(names, rows, form, output)
 
