@@ -56,7 +56,7 @@ total as (
         exact_sum(
             case
                 when sample.low = sample.high then 0.0
-                else sample.score_squares - sample.score_sum * sample.score_sum / sample.n
+                else not_negative(sample.score_squares - sample.score_sum * sample.score_sum / sample.n)
             end
         ) as within_squares
     from sample
@@ -77,7 +77,7 @@ measured as (
         total.within_squares / nullif(total.n - total.n_samples, 0) as within_variance,
         case
             when total.is_constant then 0.0
-            else greatest(0.0, total.sample_squares - total.score_sum * total.score_sum / total.n)
+            else not_negative(total.sample_squares - total.score_sum * total.score_sum / total.n)
         end / nullif(total.n_samples - 1, 0) as between_square
     from total
 )

@@ -119,7 +119,7 @@ select
     binned.mass_gap / whole.n as ece_mass,
     whole.brier,
     binned.gap_squares / whole.n as brier_reliability,
-    greatest(0.0, binned.accuracy_squares / whole.n - whole.accuracy * whole.accuracy) as brier_resolution,
+    not_negative(binned.accuracy_squares / whole.n - whole.accuracy * whole.accuracy) as brier_resolution,
     whole.accuracy * (1 - whole.accuracy) as brier_uncertainty,
     (whole.right_rank_sum - whole.n_right * (whole.n_right + 1) / 2)
     / nullif(whole.n_right * (whole.n - whole.n_right), 0) as auroc,

@@ -73,7 +73,7 @@ difference as ( -- noqa: ST03
             scorer_version := now.scorer_version,
             metric := now.metric
         ) as pair,
-        now.cluster,
+        coalesce(now.cluster, previous.cluster) as cluster,
         now.score as a_score,
         previous.score as b_score,
         worth_of(now.score - previous.score, now.higher_is_better) as gain

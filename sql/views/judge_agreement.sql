@@ -143,26 +143,64 @@ total as (
         graded_pair.metric
 ),
 
-moment as (
+-- from the least score on, so that squares keep what scores far from 0 differ by
+shifted as (
     select
         cell.run_id,
         cell.task,
         cell.a_scorer,
         cell.b_scorer,
         cell.metric,
-        exact_sum(cell.n * (cell.a_share - cell.b_share) * (cell.a_share - cell.b_share)) as gap_squares,
-        exact_sum(cell.n * cell.a_share) as a_sum,
-        exact_sum(cell.n * cell.b_share) as b_sum,
-        exact_sum(cell.n * cell.a_share * cell.a_share) as a_squares,
-        exact_sum(cell.n * cell.b_share * cell.b_share) as b_squares,
-        min(cell.a_share) = max(cell.b_share) and max(cell.a_share) = min(cell.b_share) as is_constant
+        cell.n,
+        cell.a_share - min(least(cell.a_share, cell.b_share)) over (
+            partition by cell.task, cell.run_id, cell.a_scorer, cell.b_scorer, cell.metric
+        ) as a_share,
+        cell.b_share - min(least(cell.a_share, cell.b_share)) over (
+            partition by cell.task, cell.run_id, cell.a_scorer, cell.b_scorer, cell.metric
+        ) as b_share
     from cell
+),
+
+moment as (
+    select
+        shifted.run_id,
+        shifted.task,
+        shifted.a_scorer,
+        shifted.b_scorer,
+        shifted.metric,
+        sum(shifted.n) as n,
+        exact_sum(
+            shifted.n * (shifted.a_share - shifted.b_share) * (shifted.a_share - shifted.b_share)
+        ) as gap_squares,
+        exact_sum(shifted.n * shifted.a_share) as a_sum,
+        exact_sum(shifted.n * shifted.b_share) as b_sum,
+        exact_sum(shifted.n * shifted.a_share * shifted.a_share) as a_squares,
+        exact_sum(shifted.n * shifted.b_share * shifted.b_share) as b_squares,
+        max(greatest(shifted.a_share, shifted.b_share)) = 0 as is_constant
+    from shifted
     group by
-        cell.run_id,
-        cell.task,
-        cell.a_scorer,
-        cell.b_scorer,
-        cell.metric
+        shifted.run_id,
+        shifted.task,
+        shifted.a_scorer,
+        shifted.b_scorer,
+        shifted.metric
+),
+
+weighted as (
+    select
+        moment.run_id,
+        moment.task,
+        moment.a_scorer,
+        moment.b_scorer,
+        moment.metric,
+        moment.is_constant,
+        1 - moment.gap_squares / nullif(
+            not_negative(
+                moment.a_squares + moment.b_squares - 2 * moment.a_sum * moment.b_sum / moment.n
+            ),
+            0
+        ) as kappa
+    from moment
 )
 
 select
@@ -192,18 +230,14 @@ select
         total.n_equal / nullif(total.n, 0),
         coalesce(chance.n_products, 0) / nullif(total.n * total.n, 0)
     ) as score_kappa,
-    case
-        when not moment.is_constant
-            then 1 - moment.gap_squares / (
-                moment.a_squares + moment.b_squares - 2 * moment.a_sum * moment.b_sum / total.n
-            )
-    end as score_kappa_weighted,
+    case when not weighted.is_constant then weighted.kappa end as score_kappa_weighted,
     case
         when total.n = 0 then 'no trial that both graded'
-        when moment.is_constant then 'one and the same score everywhere'
+        when weighted.is_constant then 'one and the same score everywhere'
         when total.n_verdicts = 0 then 'no pass threshold'
         when total.n_verdicts in (total.n_both_pass, total.n_neither_passes)
             then 'one and the same verdict everywhere'
+        when weighted.kappa is null then 'scores are too large, or too close, for squares'
     end as reason
 from total
 left join chance
@@ -212,12 +246,12 @@ left join chance
     and total.a_scorer = chance.a_scorer
     and total.b_scorer = chance.b_scorer
     and total.metric = chance.metric
-left join moment
-    on total.run_id = moment.run_id
-    and total.task = moment.task
-    and total.a_scorer = moment.a_scorer
-    and total.b_scorer = moment.b_scorer
-    and total.metric = moment.metric
+left join weighted
+    on total.run_id = weighted.run_id
+    and total.task = weighted.task
+    and total.a_scorer = weighted.a_scorer
+    and total.b_scorer = weighted.b_scorer
+    and total.metric = weighted.metric
 order by
     total.run_id asc,
     total.a_scorer asc,

@@ -162,7 +162,7 @@ comment on column leaderboard.rank_to is 'Last rank of those with the same mean;
 comment on column leaderboard.model is 'Display name of the model.';
 comment on column leaderboard.prompt is 'Name of the prompt.';
 comment on column leaderboard.mean is 'Mean score over samples, each weighed once; NULL if nothing counts.';
-comment on column leaderboard.ci_low is 'Lower end of its 95 % interval: Wilson''s for scores of 0 and 1 without clusters, else Student''s t.';
+comment on column leaderboard.ci_low is 'Lower end of its 95 % interval: Wilson''s for scores of 0 and 1 on a scale from 0 to 1 without clusters, else Student''s t.';
 comment on column leaderboard.ci_high is 'Upper end of its 95 % interval.';
 comment on column leaderboard.stderr is 'Standard error of the mean, by clusters where there are any; NULL for fewer than two.';
 comment on column leaderboard.n is 'Trials that count in the mean.';

@@ -95,7 +95,7 @@ difference as ( -- noqa: ST03
         a.board_no as board,
         a.row_no as entry,
         b.row_no as pair,
-        a.cluster,
+        coalesce(a.cluster, b.cluster) as cluster,
         a.direction * a.worth as a_score,
         b.direction * b.worth as b_score,
         a.worth - b.worth as gain

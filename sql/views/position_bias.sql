@@ -126,8 +126,7 @@ spread as (
         case
             when min(gold.score_sum / gold.n) = max(gold.score_sum / gold.n) then 0.0
             else sqrt(
-                greatest(
-                    0.0,
+                not_negative(
                     exact_sum((gold.score_sum / gold.n) * (gold.score_sum / gold.n)) / count(*)
                     - pow(exact_sum(gold.score_sum / gold.n) / count(*), 2)
                 )

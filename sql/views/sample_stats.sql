@@ -89,19 +89,60 @@ item as (
         count(*) as n_entrants,
         cast(sum(compared.n_counted) as bigint) as n,
         cast(sum(compared.n_pass) as bigint) as n_pass,
+        min(compared.worth) as worth_low,
+        min(compared.others) as others_low,
         min(compared.worth) = max(compared.worth) as is_constant,
         min(compared.others) = max(compared.others) as is_same_elsewhere,
         count(compared.others) as n_others,
-        exact_sum(compared.worth) as worth_sum,
-        exact_sum(compared.worth * compared.worth) as worth_squares,
-        exact_sum(compared.others) as others_sum,
-        exact_sum(compared.others * compared.others) as others_squares,
-        exact_sum(compared.worth * compared.others) as products
+        exact_sum(compared.worth) as worth_sum
     from compared
     group by
         compared.board_no,
         compared.sample_id,
         compared.sample_hash
+),
+
+-- from the least score on, so that squares keep what scores far from 0 differ by
+shifted as (
+    select
+        compared.board_no,
+        compared.sample_id,
+        compared.sample_hash,
+        item.n_entrants,
+        compared.worth - item.worth_low as worth,
+        compared.others - item.others_low as others
+    from compared
+    inner join item
+        on compared.board_no = item.board_no
+        and compared.sample_id = item.sample_id
+        and compared.sample_hash = item.sample_hash
+    where
+        item.n_others >= 10
+        and not item.is_constant
+        and not item.is_same_elsewhere
+),
+
+moment as (
+    select
+        shifted.board_no,
+        shifted.sample_id,
+        shifted.sample_hash,
+        exact_sum(shifted.worth * shifted.others)
+        - exact_sum(shifted.worth) * exact_sum(shifted.others) / shifted.n_entrants as products,
+        not_negative(
+            exact_sum(shifted.worth * shifted.worth)
+            - exact_sum(shifted.worth) * exact_sum(shifted.worth) / shifted.n_entrants
+        ) as worth_squares,
+        not_negative(
+            exact_sum(shifted.others * shifted.others)
+            - exact_sum(shifted.others) * exact_sum(shifted.others) / shifted.n_entrants
+        ) as others_squares
+    from shifted
+    group by
+        shifted.board_no,
+        shifted.sample_id,
+        shifted.sample_hash,
+        shifted.n_entrants
 ),
 
 failing_answer as (
@@ -173,18 +214,21 @@ measured as (
             else -item.worth_sum / item.n_entrants - board.score_min
         end / nullif(board.score_max - board.score_min, 0) as difficulty,
         case
-            when item.n_others >= 10 and not item.is_constant and not item.is_same_elsewhere
-                then (item.n_entrants * item.products - item.worth_sum * item.others_sum)
-                    / sqrt(
-                        (item.n_entrants * item.worth_squares - item.worth_sum * item.worth_sum)
-                        * (item.n_entrants * item.others_squares - item.others_sum * item.others_sum)
-                    )
+            when moment.worth_squares > 0 and moment.others_squares > 0
+                then least(
+                    1.0,
+                    greatest(-1.0, moment.products / sqrt(moment.worth_squares) / sqrt(moment.others_squares))
+                )
         end as discrimination,
         common_answer.extracted as common_wrong_answer,
         common_answer.n as n_common_wrong
     from item
     inner join board
         on item.board_no = board.board_no
+    left join moment
+        on item.board_no = moment.board_no
+        and item.sample_id = moment.sample_id
+        and item.sample_hash = moment.sample_hash
     left join common_answer
         on item.board_no = common_answer.board_no
         and item.sample_id = common_answer.sample_id
@@ -216,6 +260,7 @@ select
         when measured.n_others < 10 then 'fewer than two samples'
         when measured.is_constant then 'all entrants have the same score'
         when measured.is_same_elsewhere then 'all entrants are equal on the other samples'
+        when measured.discrimination is null then 'scores are too large, or too close, for squares'
         when measured.difficulty is null then 'unbounded scorer'
     end as reason,
     measured.sample_hash

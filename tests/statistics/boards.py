@@ -109,7 +109,7 @@ def interval_of(
         return None, None
     stderr, mean = stderr_of(values, groups), float(np.mean(values))
     assert stderr is not None
-    if all(v in (0, 1) for v in values) and (groups is None or stderr < 1e-12):
+    if kind != "lower" and all(v in (0, 1) for v in values) and (groups is None or stderr < 1e-12):
         low, high = proportion_confint(
             sum(values) if groups is None else mean * units, units, method="wilson"
         )
