@@ -107,11 +107,12 @@ def published(
     """Publish grades of a run as they come, one file for each definition; say what was done for each."""
     done = {d.name: Graded(run_id, d.name, d.scorer_id(), 0, {}) for d in definitions}
     numbers: dict[str, int] = {}
+    seen = warehouse.live.record  # before anything is graded: the warehouse may look again
     with contextlib.closing(fresh):
         for definition, scores, n_open in fresh:
             state = grading_state(warehouse, run_id, definition, numbers)
             metadata = {**state, "scored_at": datetime.now(UTC).isoformat(), OPEN: str(n_open)}
-            number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata)
+            number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata, seen=seen)
             numbers[definition.scorer_id()] = number
             counts = _by_outcome(scores)
             done[definition.name] = Graded(

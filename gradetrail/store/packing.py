@@ -29,6 +29,7 @@ from gradetrail.store.packs import (
     Held,
     PackFile,
     Record,
+    Removed,
     bodies,
     encoded,
     latest,
@@ -82,6 +83,10 @@ class Gone:
     def runs(self, table: str) -> frozenset[str]:
         """Give the runs of which rows of a table go."""
         return self.by_table.get(table, frozenset())
+
+    def removed(self, number: int) -> dict[str, Removed]:
+        """Say how runs go with the record of a number."""
+        return {run: Removed(number, run in self.runs("responses")) for run in self.runs("runs")}
 
     def has_body(self, kind: str, name: str) -> bool:
         """Say whether a packed text goes."""
@@ -210,7 +215,8 @@ def merged(
         for table in KEYED
     }
     manifests = (record.manifests | chosen.manifests.keys()) - gone.runs("runs")
-    return Record(number, tuple(files), packs, absorbed, frozenset(manifests))
+    removed = {**record.removed, **gone.removed(number)}
+    return Record(number, tuple(files), packs, absorbed, frozenset(manifests), removed)
 
 
 def masked_by(pack: PackFile, fresh: Iterable[Held]) -> PackFile:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -59,6 +59,15 @@ class PackFile:
         return self.first <= held[0] <= self.last and held not in self.masked
 
 
+class Removed(NamedTuple):
+    """How a run was removed."""
+
+    number: int
+    """Of the record that is without it."""
+    has_answers: bool
+    """True if the answers that it paid for went too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What is packed, as of one number."""
@@ -72,6 +81,8 @@ class Record:
     """By table: the highest number of what is packed; 0 for a dataset."""
     manifests: frozenset[str] = frozenset()
     """Runs whose manifest is packed; one in `runs/` is newer."""
+    removed: Mapping[str, Removed] = field(default_factory=dict)
+    """Runs that were removed, each as it was last."""
 
     def number_of(self, table: str, key: str, scorer12: str = "") -> int:
         """Give the number up to which rows are packed; -1 if there are none."""
@@ -152,6 +163,7 @@ def encoded(record: Record, written_by: str) -> bytes:
         "manifests": sorted(record.manifests),
         "tables": tables,
         "absorbed": by_run,
+        "removed": {run_id: list(how) for run_id, how in record.removed.items()},
     }  # fmt: skip
     return certified(body)
 
@@ -173,7 +185,10 @@ def decoded(number: int, data: bytes) -> Record:
         )
         for pack in body["files"]
     )  # fmt: skip
-    return Record(number, files, dict(body["bodies"]), absorbed, frozenset(body["manifests"]))
+    removed = {
+        str(run_id): Removed(int(n), bool(paid)) for run_id, (n, paid) in body.get("removed", {}).items()
+    }
+    return Record(number, files, dict(body["bodies"]), absorbed, frozenset(body["manifests"]), removed)
 
 
 def latest(storage: Storage, faults: list[Fault] | None = None) -> Record:

@@ -9,7 +9,7 @@ and a reader that had them looks again. Killed in between, it can be repeated.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from gradetrail.store.choosing import Chosen, choose, is_packed
 from gradetrail.store.interface import Storage
 from gradetrail.store.layout import PARQUET, parse_part, parse_scores
 from gradetrail.store.packing import Gone, commit, merged
-from gradetrail.store.packs import FOLDER, KEYED, latest, parse_pack, record_numbers
+from gradetrail.store.packs import FOLDER, KEYED, latest, packed_rows, parse_pack, record_numbers
 from gradetrail.store.schema import JOURNALED
 
 if TYPE_CHECKING:
@@ -93,10 +93,11 @@ def packed_bytes(storage: Storage, record: Record, removal: Removal) -> int:
     return round(total)
 
 
-def remove(storage: Storage, removal: Removal, written_by: str) -> int:
+def remove(storage: Storage, removal: Removal, written_by: str, confirm: Callable[[], None]) -> int:
     """Remove it for good; give the bytes that were freed. The caller holds PACK_LOCK and the run's lock.
 
-    Raises StoreError, and removes nothing, if a file that holds some of it is damaged.
+    `confirm` raises if there is more to remove than was thought. Raises StoreError, and removes nothing,
+    if a file that holds some of it is damaged.
     """
     before = _size(storage)
     held = frozenset({removal.run_id, *removal.others()})
@@ -106,7 +107,10 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
         done = merged(storage, record, chosen)
         _commit(storage, record, done, written_by)
         record = done
+    known = frozenset(storage.list("scores"))
+    confirm()
     gone = removal.gone()
+    answers = _answers_that_go(storage, record, removal)
     for name in _partly_gone(storage, removal):
         table, _, file = name.partition("/")
         if not is_packed(record, table, file):
@@ -125,6 +129,7 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
     for name in [*loose_files(storage, removal), *_partly_gone(storage, removal)]:
         storage.delete(name)
     _commit(storage, record, done, written_by)
+    _delete_late(storage, done, known, removal, answers)
     _delete_old(storage, done)
     if removal.with_answers:
         _delete_remains(storage, removal)
@@ -132,6 +137,30 @@ def remove(storage: Storage, removal: Removal, written_by: str) -> int:
     # what is younger may be what another process has published since the listing
     storage.tidy(60.0)
     return before - after
+
+
+def _answers_that_go(storage: Storage, record: Record, removal: Removal) -> frozenset[str]:
+    """Collect the ids of the answers that go."""
+    found = frozenset[str]().union(*removal.quoting.values())
+    if removal.with_answers:
+        for rows in packed_rows(storage, record, "responses", (removal.run_id, ""), ["response_id"]):
+            found |= frozenset(map(str, rows.column("response_id").to_pylist()))
+    return found - removal.kept
+
+
+def _delete_late(
+    storage: Storage, record: Record, known: frozenset[str], removal: Removal, answers: frozenset[str]
+) -> None:
+    """Delete scores of what went that were published meanwhile; from now on their writers find out."""
+    from gradetrail.store.scores import names_any
+
+    for file in storage.list("scores"):
+        score = parse_scores(file)
+        if file in known or score is None or record.has_scores(score):
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            if score.run_id == removal.run_id or names_any(storage.local(score.name), answers):
+                storage.delete(score.name)
 
 
 def _partly_gone(storage: Storage, removal: Removal) -> list[str]:

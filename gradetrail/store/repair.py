@@ -138,7 +138,7 @@ def without(storage: Storage, record: Record, packs: set[str]) -> Record:
                     del absorbed[table][held]
     bodies = {kind: name for kind, name in record.bodies.items() if name not in packs}
     manifests = record.manifests if "runs" in bodies else frozenset()
-    return Record(record.number + 1, files, bodies, absorbed, manifests)
+    return Record(record.number + 1, files, bodies, absorbed, manifests, record.removed)
 
 
 def _held(storage: Storage, record: Record, table: str) -> set[Held]:

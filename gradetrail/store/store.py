@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,6 @@ from gradetrail.store.layout import (
     JOURNAL,
     LOCK,
     Part,
-    ScoreFile,
     checked,
     parse_task,
     plan_lock,
@@ -41,8 +40,8 @@ from gradetrail.store.places import storage_at
 from gradetrail.store.reading import Look
 from gradetrail.store.reclaiming import GRACE_S, Reclaimed, reclaim
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
-from gradetrail.store.scores import added
-from gradetrail.store.segments import conformed, holds, ordered, publish, publish_batches, read, writing
+from gradetrail.store.scores import publish_scores
+from gradetrail.store.segments import ordered, publish, publish_batches
 from gradetrail.store.writer import PART_ROWS, RunWriter
 
 if TYPE_CHECKING:
@@ -206,41 +205,19 @@ class Store:
         metadata: Mapping[str, Any],
         *,
         over: int | None = None,
+        seen: Record | None = None,
     ) -> int:
         """Publish all scores of a run by a scorer under the next number, and return the number that counts.
 
         `metadata` (`scored_at`, counts) becomes Parquet key-value metadata. `over` is the
         `scores_number` that grading began with: scores that another process published since are
-        kept, and rows are added to them only where they say more, or about a newer answer. Nothing is
-        published if that adds nothing; `metadata` then is dropped too.
+        kept, and rows are added to them only where they say more, or about a newer answer. `seen` is the
+        record of packs of the look that was graded: rows that name an answer which was removed since
+        are left out. Nothing is published if that adds nothing; `metadata` then is dropped too.
         """
-        import pyarrow as pa
-
         checked(run_id, "run id"), checked(scorer_id, "scorer id")
-        storage, scorer12 = self._writing(), scorer_id[:12]
-        while True:
-            live, taken = self._look.scores(run_id, scorer12)
-            if live is not None:
-                try:
-                    packed = self._look.score_rows(live)
-                    if over is not None and live.number > over:
-                        theirs = read(storage.local(live.name), "scores") if packed is None else packed
-                        rows = added(theirs, conformed("scores", rows), self.trials(run_id))
-                    if packed is None:
-                        is_there = holds(storage.local(live.name), "scores", ordered("scores", rows))
-                    else:
-                        is_there = bool(packed.equals(pa.concat_tables(ordered("scores", rows))))
-                    if is_there:
-                        return live.number
-                except FileNotFoundError:
-                    continue  # packed by now
-            over = live.number if live else 0
-            score = ScoreFile(run_id, scorer12, taken + 1)
-            if storage.create(score.name, writing("scores", ordered("scores", rows), metadata)):
-                if not latest(storage).has_scores(score):
-                    return score.number
-                # others published and packed this number while this process slept: it hides the new file
-                storage.delete(score.name)
+        held = (run_id, scorer_id[:12])
+        return publish_scores(self._writing(), self._look, held, rows, metadata, over=over, seen=seen)
 
     def start_plan(self, run_id: str, rows: pa.Table) -> None:
         """Publish the trials of a new run, before its first call; columns that are NULL may be left out."""
@@ -330,10 +307,16 @@ class Store:
         with self._packing_alone():
             return set_aside(self._writing(), names, this_program())
 
-    def remove(self, removal: Removal, pinned: Mapping[str, frozenset[str]]) -> int:
+    def remove(
+        self,
+        removal: Removal,
+        pinned: Mapping[str, frozenset[str]],
+        confirm: Callable[[], None] = lambda: None,
+    ) -> int:
         """Remove a run for good; give the bytes that were freed.
 
-        Trials of other runs that are `pinned` to answers which go are pending from then on.
+        Trials of other runs that are `pinned` to answers which go are pending from then on. `confirm` is
+        called when the runs are locked, and raises if there is more to remove by then.
         """
         from gradetrail.store.removal import pending, remove
 
@@ -346,7 +329,7 @@ class Store:
                         self.write_manifest(run_id, self.manifest(run_id) | {"status": "incomplete"})
                 writer.finish()
             stack.enter_context(self._packing_alone())
-            return remove(self._writing(), removal, this_program())
+            return remove(self._writing(), removal, this_program(), confirm)
 
     @contextlib.contextmanager
     def _packing_alone(self) -> Iterator[None]:

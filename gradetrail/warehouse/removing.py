@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradetrail import sql
-from gradetrail.errors import SelectionError
+from gradetrail.errors import Fault, SelectionError, StoreError
 from gradetrail.store import Store
 from gradetrail.store.packs import latest
 from gradetrail.store.removal import Removal, loose_files, packed_bytes
@@ -84,5 +84,25 @@ def _run_id(warehouse: Warehouse, selector: str) -> str:
 
 
 def remove_run(root: Path, plan: Outlook) -> int:
-    """Do it; give the bytes that were freed. RunLockedError if the run is being generated."""
-    return Store(root).remove(plan.removal, plan.pending if plan.removal.ungraded else {})
+    """Do it; give the bytes that were freed. RunLockedError if the run is being generated.
+
+    Raises StoreError, and removes nothing, if other runs began to rest on its answers since the outlook.
+    """
+    removal = plan.removal
+
+    def confirm() -> None:
+        now = outlook(root, removal.run_id, with_answers=True, force=bool(removal.ungraded))
+        is_more = [
+            answers - before.get(run_id, frozenset())
+            for after, before in (
+                (now.pinned, plan.pinned), (now.pending, plan.pending), (now.removal.quoting, removal.quoting)
+            )
+            for run_id, answers in after.items()
+        ]  # fmt: skip
+        if any(is_more):
+            reason = f"other runs began to rest on answers of {removal.run_id} meanwhile"
+            raise StoreError(Fault(reason, str(root), fix="look at what would go, and try again"))
+
+    store = Store(root)
+    pending = plan.pending if removal.ungraded else {}
+    return store.remove(removal, pending, confirm) if removal.with_answers else store.remove(removal, pending)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from gradetrail import pipeline
+from gradetrail.errors import StoreError
 from gradetrail.generation.outstanding import Options
 from gradetrail.pipeline import Invocation
 from gradetrail.store import Store
 from gradetrail.store.layout import Part
 from gradetrail.store.repair import damaged
+from gradetrail.store.storage import LocalStorage
 from gradetrail.warehouse.health import examine
 from gradetrail.warehouse.removing import outlook, remove_run
 
@@ -79,6 +83,81 @@ def text_of(path: Path) -> str:
 @pytest.fixture
 def shop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
+
+
+def score_by_another_rule(shop: Workshop, task: str) -> None:
+    """Grade a task by a scorer that it was not graded by."""
+    spec = json.loads((shop.folder / f"{task}.yaml").read_text())
+    (shop.folder / "again.yaml").write_text(json.dumps({**spec, "scorer": "exact"}))
+    pipeline.score(shop.folder / "again.yaml", warehouse=shop.root)
+
+
+@pytest.mark.parametrize("moment", ["not written", "half written", "not looked at"])
+@pytest.mark.parametrize("task", ["plain", "resting"])
+def test_grades_that_were_being_made_of_an_answer_when_it_went_go_too(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, task: str, moment: str
+) -> None:
+    run, other = shop.run("plain"), shop.run("resting")
+    create, is_due = LocalStorage.create, [True]
+
+    def remove() -> None:
+        is_due.clear()
+        remove_run(shop.root, outlook(shop.root, run, with_answers=True, force=True))
+        assert shop.holding() == []
+
+    def interrupted(storage: LocalStorage, name: str, write: Callable[[BinaryIO], object]) -> bool:
+        def writing(sink: BinaryIO) -> None:
+            write(sink)
+            sink.flush()
+            remove()
+
+        is_ours = name.startswith("scores/") and bool(is_due)
+        if is_ours and moment == "not written":
+            remove()
+        is_made = create(storage, name, writing if is_ours and moment == "half written" else write)
+        if is_ours and moment == "not looked at":
+            remove()
+        return is_made
+
+    monkeypatch.setattr(LocalStorage, "create", interrupted)
+    score_by_another_rule(shop, task)
+    assert not is_due, "nothing was removed"
+    assert shop.holding() == []
+    assert examine(shop.root).findings == ()
+    assert {m["run_id"]: m["status"] for m in Store(shop.root).manifests()} == {other: "incomplete"}
+
+
+@pytest.mark.parametrize("task", ["plain", "resting"])
+def test_grades_that_are_made_just_before_an_answer_goes_go_too(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    run, other = shop.run("plain"), shop.run("resting")
+    plan = outlook(shop.root, run, with_answers=True, force=True)
+    create, names = LocalStorage.create, []
+
+    def interrupted(storage: LocalStorage, name: str, write: Callable[[BinaryIO], object]) -> bool:
+        if name == "packs/2.json":  # the first has everything
+            score_by_another_rule(shop, task)
+            names.extend(shop.holding())
+        return create(storage, name, write)
+
+    monkeypatch.setattr(LocalStorage, "create", interrupted)
+    remove_run(shop.root, plan)
+    assert any(name.startswith("scores/") for name in names) == (task == "plain"), names
+    assert shop.holding() == []
+    assert examine(shop.root).findings == ()
+    assert {m["run_id"]: m["status"] for m in Store(shop.root).manifests()} == {other: "incomplete"}
+
+
+def test_a_removal_is_given_up_where_another_run_has_come_to_rest_on_the_answers(shop: Workshop) -> None:
+    run = shop.run("plain")
+    for is_insisting in (False, True):
+        plan = outlook(shop.root, run, with_answers=True, force=is_insisting)
+        shop.run(f"resting_{is_insisting}".lower())
+        with pytest.raises(StoreError, match="began to rest"):
+            remove_run(shop.root, plan)
+        assert examine(shop.root).findings == ()
+        assert set(Store(shop.root).trials(run).column("status").to_pylist()) == {"answered"}
 
 
 CONVERSATION = {"turns": [QUESTION, "Are you sure?"]}
