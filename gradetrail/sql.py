@@ -27,12 +27,16 @@ LAYERS = ("macros", "base", "core", "views")
 
 READING_STEPS = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 """What a named step of a query may be; others write."""
+_BEGINS = re.compile(r"(?:\s|--[^\r\n]*\n)*(?:\(|(?:from|pivot|select|with)\b)", re.IGNORECASE)
+_WRITES = re.compile(r"copy|insert|update|delete|merge|truncate", re.IGNORECASE)
+"""Words without which no named step writes, wherever they stand in a text."""
 
 SETTINGS = (
     "set global TimeZone = 'UTC'",
     "set global dynamic_or_filter_threshold = 5000",
     "set global python_enable_replacements = false",
     "set global preserve_insertion_order = true",
+    "set global parquet_metadata_cache = true",
 )
 
 
@@ -287,6 +291,13 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
         if refusal is not None:
             raise QueryError(Fault(str(refusal), "query"))
         kinds = ["select", *(step.split("_")[0].lower() for step in steps if step not in READING_STEPS)]
+    if kinds == ["multi"] and _BEGINS.match(text):
+        # a pivot whose columns are looked up first, which is no tree that could be read here
+        word = _WRITES.search(text)
+        if word is None:
+            return statements[0]
+        reason = f"a query is one SELECT; beside `{word[0]}` a pivot must name its values"
+        raise QueryError(Fault(reason, "query", fix="pivot ... on model in ('a', 'b') using ..."))
     if kinds != ["select"]:
         count = f" {len(statements)} statements" if len(statements) > 1 else ""
         reason = f"a query is one SELECT; this has{count}: {', '.join(dict.fromkeys(kinds))}"

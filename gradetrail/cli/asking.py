@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +50,7 @@ def sql(
 
     params: dict[str, Any] = _named_values(param, "--param")
     runs = _named_values(run, "--run")
+    _check_unlike(params, runs)
     moment = parse_moment(as_of)
 
     def reopen(timeout_s: float | None) -> LockedWarehouse:
@@ -72,6 +75,7 @@ def sql(
         if sys.stdin.isatty():
             raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
         query = sys.stdin.read()
+    _check_used(str(query), {**dict.fromkeys(params, "--param"), **dict.fromkeys(runs, "--run")})
     tell_ignored(warehouse_folder(warehouse), str(query))
     with reopen(timeout) as opened:
         print_query(opened, str(query), params_in(opened), form, output)
@@ -80,10 +84,34 @@ def sql(
 def _named_values(items: list[str] | None, flag: str) -> dict[str, str]:
     from gradetrail.errors import Fault, SelectionError
 
-    values = {}
+    values: dict[str, str] = {}
     for item in items or ():
         name, found, value = item.partition("=")
-        if not found:
-            raise SelectionError(Fault(f"`{item}` is not NAME=VALUE", flag))
+        if not found or not name.isidentifier():
+            fix = f"such as {flag} a=..., for $a in the query"
+            raise SelectionError(Fault(f"`{item}` is not NAME=VALUE", flag, fix=fix))
+        if name in values:
+            raise SelectionError(Fault(f"`{name}` is given twice", flag, fix="give each name once"))
         values[name] = value
     return values
+
+
+def _check_unlike(params: Iterable[str], runs: Iterable[str]) -> None:
+    """Refuse a name that has two values."""
+    from gradetrail.errors import Fault, SelectionError
+
+    for name in sorted(set(params) & set(runs)):
+        raise SelectionError(Fault(f"`{name}` is given by --param too", "--run", fix="give each name once"))
+
+
+def _check_used(query: str, flags: Mapping[str, str]) -> None:
+    """Refuse a value that the query does not name: it would be left out in silence."""
+    from gradetrail.errors import Fault, SelectionError
+
+    faults = [
+        Fault(f"the query has no ${name}", flag, fix=f"write ${name} where the value goes, or leave it out")
+        for name, flag in flags.items()
+        if re.search(rf"\${name}\b", query) is None
+    ]
+    if faults:
+        raise SelectionError(*faults)

@@ -69,6 +69,50 @@ def test_a_file_holds_what_stdout_would(tmp_path: Path, form: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("pivot run_scores on model using max(n) group by task", "task,biased,noisy,rule_based"),
+        (" -- mine\nfrom (pivot (select task, model, n from run_scores) on model using max(n))",
+         "task,biased,noisy,rule_based"),
+        ("with r as (from run_scores) pivot r on model in ('biased') using max(n) group by task",
+         "task,biased"),
+        ("unpivot (select 1 as a, 2 as b) on a, b", "name,value"),
+        ("describe runs", "column_name,column_type,null,key,default,extra"),
+        ("summarize (select mean from run_scores)", "column_name,column_type,min,max,approx_unique,avg,std"),
+        ("show tables", "name"),
+    ],
+)  # fmt: skip
+def test_what_only_reads_is_answered_whatever_its_first_word(query: str, first: str) -> None:
+    done = gradetrail("sql", query, "--format", "csv")
+    assert (done.code, done.out.splitlines()[0][: len(first)]) == (0, first), done.err
+    assert len(done.out.splitlines()) > 1
+
+
+def test_a_pivot_that_could_write_must_name_its_values() -> None:
+    done = gradetrail("sql", "select * from (pivot run_scores on model using max(n)) where task <> 'copy'")
+    assert done.code == 2 and "beside `copy` a pivot must name its values" in done.err
+    named = "select * from (pivot run_scores on model in ('noisy') using max(n)) where task <> 'copy'"
+    assert gradetrail("sql", named).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--param", "x=1", "--param", "y=2"), "--param: the query has no $y"),
+        (("--param", "x=1", "--run", "r=latest"), "--run: the query has no $r"),
+        (("--param", "x=1", "--param", "x=2"), "--param: `x` is given twice"),
+        (("--param", "x=1", "--run", "x=latest"), "--run: `x` is given by --param too"),
+        (("--param", "x"), "--param: `x` is not NAME=VALUE"),
+        (("--param", "=1"), "--param: `=1` is not NAME=VALUE"),
+        ((), "no value for $x"),
+    ],
+)
+def test_a_value_that_would_be_left_out_in_silence_is_refused(words: tuple[str, ...], said: str) -> None:
+    done = gradetrail("sql", "select $x as a", *words)
+    assert (done.code, done.out, said in done.err) == (2, "", True), done.err
+
+
 def test_a_query_that_takes_too_long_says_which_limit_and_what_raises_it() -> None:
     done = gradetrail("sql", ENDLESS, "--timeout", "0.5")
     assert (done.code, done.out) == (3, "")
