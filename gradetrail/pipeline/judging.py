@@ -135,7 +135,7 @@ def call_counts(parts: Iterable[Docket]) -> CallCounts:
                 continue
             seen.add(key)
             n_stored += len(ballot.replies)
-            n_open += ballot.n_open if ballot.next() is not None else 0
+            n_open += len(ballot.open_votes)
     return CallCounts(n_answers, n_stored, n_open)
 
 
@@ -144,7 +144,7 @@ def open_ballots(parts: Iterable[Docket]) -> Iterator[Ballot]:
     seen: set[str] = set()
     for docket in parts:
         for ballot in docket.ballots(is_grading=False):
-            if ballot.next() is None:
+            if not ballot.open_votes:
                 continue
             key = ballot.request(Ask(1, is_nudge=False))[0].key
             if key not in seen:
@@ -236,32 +236,30 @@ def _verdict(run_id: str, scorer: str, ending: Ending, progress: Progress) -> Ve
 
 def _work(parts: Iterable[Docket], model: Model, providers: Providers, progress: Progress) -> Iterator[Work]:
     for ballot in open_ballots(parts):
-        yield _conversation(ballot, providers.of(model, ballot.bench.setup.shape), model, progress)
+        provider = providers.of(model, ballot.bench.setup.shape)
+        for vote in ballot.open_votes:
+            yield _conversation(ballot, vote, provider, model, progress)
 
 
-def _conversation(ballot: Ballot, provider: Provider, model: Model, progress: Progress) -> Work:
-    """Put a ballot to its judge: vote after vote, each unreadable reply followed by a nudge."""
+def _conversation(ballot: Ballot, vote: int, provider: Provider, model: Model, progress: Progress) -> Work:
+    """Put one vote of a ballot to its judge; an unreadable reply is followed by a nudge."""
     asked: list[Ask] = []
     maker = ballot.bench.maker
-    n_expected = ballot.n_open
 
     def turn(answers: Sequence[str]) -> Turn | None:
-        nonlocal n_expected
         if asked and asked[-1] not in ballot.failures:
             ballot.replies[asked[-1]] = Reply(answers[-1], None)
-        ask = ballot.next()
-        # a nudge is one call more, and votes that can decide nothing any more are not asked for
-        n_calls = len(asked) + (0 if ask is None else ballot.n_open)
-        progress.n_requests += n_calls - n_expected
-        n_expected = n_calls
+        ask = ballot.next_of(vote)
         if ask is None:
             return None
+        # a nudge is one call more than was counted
+        progress.n_requests += bool(asked)
         asked.append(ask)
         request, encoded = ballot.request(ask)
         return Turn(
-            request, encoded, ask.vote, is_last=False, role="judge",
+            request, encoded, vote, is_last=False, role="judge",
             purpose="nudge" if ask.is_nudge else "vote",
-            canonical=maker.without_messages(ask.vote, ballot.sample_hash, ballot.sample_id),
+            canonical=maker.without_messages(vote, ballot.sample_hash, ballot.sample_id),
         )  # fmt: skip
 
     def forgive(error: ProviderError) -> None:

@@ -1,7 +1,7 @@
 """The votes of one judge on one question: what was replied, and what is to be asked next.
 
-Invariant: votes are asked in order, an unreadable reply is followed by exactly one nudge, and nothing
-is asked once too few readable votes can come of it.
+Invariant: no vote waits for another, so what is asked and what comes of it follows from no order of
+replies; an unreadable reply is followed by exactly one nudge.
 """
 
 from __future__ import annotations
@@ -88,35 +88,22 @@ class Ballot:
             for vote in range(1, self.bench.scorer.votes + 1):
                 yield Ask(vote, is_nudge), maker.key(encoded, vote, self.sample_hash, self.sample_id)
 
-    def next(self) -> Ask | None:
-        """Say what is to be asked next; None if nothing is."""
-        scorer, n_lost = self.bench.scorer, 0
-        for vote in range(1, scorer.votes + 1):
-            if scorer.votes - n_lost < scorer.n_needed:
+    def next_of(self, vote: int) -> Ask | None:
+        """Say what is to be asked next for a vote; None if that has come to its end."""
+        for is_nudge in (False, True):
+            ask = Ask(vote, is_nudge)
+            if ask in self.failures:
                 return None
-            for is_nudge in (False, True):
-                ask = Ask(vote, is_nudge)
-                if ask in self.failures:
-                    n_lost += 1
-                    break
-                if ask not in self.replies:
-                    return ask
-                if self.read(ask).fault is None:
-                    break
-            else:
-                n_lost += 1
+            if ask not in self.replies:
+                return ask
+            if self.read(ask).fault is None:
+                return None
         return None
 
     @property
-    def n_open(self) -> int:
-        """Count the calls that may still be made, if every reply to come can be read."""
-        n_calls = 0
-        for vote in range(1, self.bench.scorer.votes + 1):
-            first, nudge = Ask(vote, is_nudge=False), Ask(vote, is_nudge=True)
-            if first in self.failures or nudge in self.failures or nudge in self.replies:
-                continue
-            n_calls += first not in self.replies or self.read(first).fault is not None
-        return n_calls
+    def open_votes(self) -> list[int]:
+        """List the votes still to be asked about: a call each, if every reply to come can be read."""
+        return [vote for vote in range(1, self.bench.scorer.votes + 1) if self.next_of(vote) is not None]
 
     def read(self, ask: Ask) -> Reading:
         """Read the reply to a call."""

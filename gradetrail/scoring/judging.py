@@ -186,7 +186,7 @@ class _Tally:
 
     def add(self, ballot: Ballot) -> bool:
         """Add a ballot with its votes; say whether more calls would add to it."""
-        is_open = ballot.next() is not None
+        is_open = bool(ballot.open_votes)
         other, ids = ballot.opponent_response_id, ballot.response_ids()
         self.ballots.append((ballot.row, ballot.side, is_open, other, ids))
         for vote, reading in ballot.votes():

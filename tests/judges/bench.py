@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,13 @@ class Bench:
 
         self.says = says
 
+    def votes(self, said: Sequence[Sequence[Any]], **options: Any) -> Row:
+        """Give a judge that replies to each vote, by its number, in turn; all other options as `judge`."""
+        queues = [deque(replies) for replies in said]
+        # what a call says of its vote is the seed, which goes up by one with each
+        self.says = lambda call: queues[call.body["seed"]].popleft()
+        return self.judge(votes=len(said), model=self.lab.model(name="judge", seed=0), **options)
+
     def file(self, content: Mapping[str, Any] | str, name: str = "judge.yaml") -> Path:
         """Write a judge file."""
         path = self.lab.folder / name
@@ -79,7 +86,8 @@ class Bench:
 
     def judge(self, **options: Any) -> Row:
         """Give a judge scorer of the server's model `judge`."""
-        return {"type": "judge", "file": "judge.yaml", "model": self.lab.model(name="judge"), **options}
+        model = {"model": self.lab.model(name="judge")}
+        return {"type": "judge", "file": "judge.yaml", **model, **options}
 
     def spec(self, judge: Row | None = None, **parts: Any) -> Spec:
         """Give the plain spec with a judge as its scorer, unless the parts name others."""

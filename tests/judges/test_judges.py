@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -141,51 +142,59 @@ def test_one_reply_that_was_cut_off_fails_alone(bench: Bench) -> None:
     )
 
 
+def said(reply: int | str) -> Any:
+    return reply if isinstance(reply, str) else {"score": reply, "reason": f"vote {reply}"}
+
+
 @pytest.mark.parametrize(
-    ("votes", "replies", "score", "n_calls"),
+    ("replies", "score", "n_calls"),
     [
-        (3, [1, 0, 1], 2 / 3, 3),
-        (3, [1, "hm", "hm"], None, 3),
-        (1, ["hm", 1], 1.0, 2),
-        (1, ["hm", "hm"], None, 2),
-        (1, [0], 0.0, 1),
+        ([[1], [0], [1]], 2 / 3, 3),
+        ([[1], ["hm", "hm"], [0]], None, 4),
+        ([["hm", 1]], 1.0, 2),
+        ([["hm", "hm"]], None, 2),
+        ([[0]], 0.0, 1),
     ],
 )
-def test_votes_and_nudges_cost_what_the_older_tool_paid(
-    bench: Bench, votes: int, replies: list[Any], score: float | None, n_calls: int
+def test_every_vote_is_asked_and_nudged_by_itself_and_paid(
+    bench: Bench, replies: list[list[Any]], score: float | None, n_calls: int
 ) -> None:
     bench.lab.data(SIX[:1])
-    said = [r if isinstance(r, str) else {"score": r, "reason": f"vote {r}"} for r in replies]
-    bench.replies({"1+1": said})
     bench.usage = (10, 5)
-    bench.run(bench.judge(votes=votes))
+    bench.run(bench.votes([list(map(said, vote)) for vote in replies]))
     assert bench.grade("s1")["raw_score"] == score
     used = bench.lab.row(
         "select count(*) as n, sum(input_tokens) as i, sum(output_tokens) as o"
         " from calls where role = 'judge'"
     )
     assert (used["n"], used["i"], used["o"]) == (n_calls, 10 * n_calls, 5 * n_calls)
+    assert len(bench.grade("s1")["judge_response_ids"]) == n_calls
 
 
 @pytest.mark.parametrize(
     ("options", "replies", "score"),
     [
-        ({"votes": 3, "aggregate": "majority"}, [1, 0, 1], 1.0),
-        ({"votes": 2, "aggregate": "majority"}, [1, 0], 0.5),
-        ({"votes": 3, "min_votes": 2}, ["hm", "hm", 1, 0], 0.5),
-        ({"votes": 3, "min_votes": 1}, ["hm", "hm", "hm", "hm", 1], 1.0),
-        ({"votes": 3, "min_votes": 2}, ["hm", "hm", "hm", "hm"], None),
+        ({"aggregate": "majority"}, [[1], [0], [1]], 1.0),
+        ({"aggregate": "majority"}, [[1], [0]], 0.5),
+        ({"min_votes": 2}, [["hm", "hm"], [1], [0]], 0.5),
+        ({"min_votes": 1}, [["hm", "hm"], ["hm", "hm"], [1]], 1.0),
+        ({"min_votes": 2}, [["hm", "hm"], ["hm", "hm"], [1]], None),
     ],
 )
 def test_votes_come_to_a_mean_or_a_majority_of_those_that_can_be_read(
-    bench: Bench, options: dict[str, Any], replies: list[Any], score: float | None
+    bench: Bench, options: dict[str, Any], replies: list[list[Any]], score: float | None
 ) -> None:
     bench.lab.data(SIX[:1])
-    said = [r if isinstance(r, str) else {"score": r, "reason": "so"} for r in replies]
-    bench.replies({"1+1": said})
-    bench.run(bench.judge(**options))
+    bench.run(bench.votes([list(map(said, vote)) for vote in replies], **options))
     assert bench.grade("s1")["raw_score"] == score
-    assert bench.n_judged == len(replies)
+    assert bench.n_judged == sum(map(len, replies))
+
+
+def test_votes_of_one_answer_are_asked_side_by_side_under_the_gate(bench: Bench) -> None:
+    bench.lab.data(SIX[:1])
+    bench.says = lambda call: Reply(body=chat(json.dumps({"score": 1, "reason": "so"})), delay_s=0.1)
+    bench.run(bench.judge(votes=12), run={"concurrency": 4})
+    assert (bench.n_judged, bench.lab.api.max_in_flight) == (12, 4)
 
 
 def test_reasons_and_low_confidence_are_kept(bench: Bench) -> None:

@@ -132,7 +132,7 @@ def test_a_ceiling_covers_judges_and_what_is_left_is_pending(priced: Bench) -> N
 
 
 def test_the_ceiling_of_a_judge_says_what_the_whole_command_spent(priced: Bench) -> None:
-    priced.spec(judge=priced.judge(votes=3))
+    priced.spec(judge=priced.judge(votes=3), run={"concurrency": 2})
     done = gradetrail("run", "spec.yaml", "--max-cost", "0.005")
     assert done.code == 3
     paid = {row["role"]: row["paid_usd"] for row in priced.lab.rows("select role, paid_usd from costs")}
@@ -274,7 +274,7 @@ def test_the_commands_say_what_judges_did_and_exit_by_it(bench: Bench) -> None:
     preview = gradetrail("score", "spec.yaml", "--preview", "--format", "json")
     lines = preview.err.splitlines()
     assert lines[0].endswith("judges would be asked about 4 answers, which are pending here")
-    assert "judge: 4 pending (4 trials of 1 run)" in preview.err
+    assert "4 trials of 1 run, graded anew:\njudge: 4 pending\n" in preview.err
     assert "in sums, judge: 1 -> pending" in preview.err
     assert "broken" not in preview.err
     offline = gradetrail("score", "spec.yaml", "--offline")
