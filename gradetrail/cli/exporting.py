@@ -163,6 +163,10 @@ def import_(
         n_new = 0
         is_bundle = not file.is_dir() and not is_address(file)
         for done in [import_bundle(root, file)] if is_bundle else import_warehouse(root, file):
+            if done.left_out:
+                what = "it" if done.left_out == done.run_id else f"{done.left_out}, on which it rests,"
+                say(f"{done.run_id}: left out, since {what} was removed here; a bundle brings it back")
+                continue
             answers = "answer that was" if done.n_answers == 1 else "answers that were"
             word = f"{done.n_answers:,} {answers} not stored" if done.is_new else "was there already"
             say(f"{done.run_id}: {done.n_trials:,} {'trial' if done.n_trials == 1 else 'trials'}, {word}")

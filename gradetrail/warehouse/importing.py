@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -20,6 +20,7 @@ from gradetrail.providers.response import Response, ToolCall
 from gradetrail.request import REQUEST_TAG, canonical_json, hash_canonical
 from gradetrail.store import Live, Store
 from gradetrail.store.layout import Part, parse_part
+from gradetrail.store.packs import latest
 from gradetrail.store.places import place_name, storage_at
 from gradetrail.store.sealing import next_number
 from gradetrail.store.segments import row_groups
@@ -58,14 +59,16 @@ class Brought:
     n_trials: int
     n_answers: int
     """Answers that were not stored before."""
+    left_out: str = ""
+    """Run that was removed here, for which this one stays out; empty if it came in or is there."""
 
 
-def import_bundle(root: Path, path: Path) -> Brought:
+def import_bundle(root: Path, path: Path, without: Collection[str] = ()) -> Brought:
     """Bring a bundle's run into a warehouse; once there, it stays as it is.
 
     Every answer is hashed again first, so that none can pass for the answer to another request:
     StoreError names the first that does not fit. The manifest comes last, so that an import that was
-    cut short is completed by the next.
+    cut short is completed by the next. A run that has answers which runs in `without` paid for is left out.
     """
     import pyarrow.parquet as pq
 
@@ -73,6 +76,9 @@ def import_bundle(root: Path, path: Path) -> Brought:
         bundle, live = opened(path, Path(scratch) / "bundle")
         (manifest,) = map(dict, live.manifests)
         (trials,) = live.files["trials"]
+        payers = {part.run_id for file in live.files["responses"] if (part := parse_part(Path(file).name))}
+        for payer in sorted(payers.intersection(without)):
+            return Brought(bundle.run_id, str(manifest["task"]), False, 0, 0, left_out=payer)
         for file in live.files["responses"]:
             _check_answers(file, path)
         store = Store(root)
@@ -86,21 +92,29 @@ def import_bundle(root: Path, path: Path) -> Brought:
 def import_warehouse(root: Path, other: Path) -> Iterator[Brought]:
     """Bring every run of another warehouse that is not there yet, the oldest first, as from bundles.
 
-    Doing it again brings what has come since. Raises UnusableError if the other is damaged.
+    Doing it again brings what has come since. What was removed here does not come back in this way: neither
+    a removed run, nor one with answers that went with one. Raises UnusableError if the other is damaged.
     """
     if storage_at(other).place() == storage_at(root).place():
         raise StoreError(Fault("is this warehouse itself", place_name(other)))
     with Warehouse(other) as theirs, tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
         if theirs.is_partial:
             raise UnusableError(*theirs.damaged)
-        there = {manifest["run_id"] for manifest in Store(root).manifests()}
+        store = Store(root)
+        removed = latest(store.storage).removed
+        there = {manifest["run_id"] for manifest in store.manifests()}
+        gone = {run_id for run_id, how in removed.items() if how.has_answers} - there
         for manifest in theirs.manifests():
             run_id = str(manifest["run_id"])
-            if run_id not in there:
-                bundle = Path(scratch) / "run.bundle"
-                write_bundle(theirs, run_id, bundle)
-                yield import_bundle(root, bundle)
-                bundle.unlink()
+            if run_id in there:
+                continue
+            if run_id in removed:
+                yield Brought(run_id, str(manifest["task"]), False, 0, 0, left_out=run_id)
+                continue
+            bundle = Path(scratch) / "run.bundle"
+            write_bundle(theirs, run_id, bundle)
+            yield import_bundle(root, bundle, gone)
+            bundle.unlink()
 
 
 def _bring(store: Store, live: Live, manifest: Record) -> int | None:
