@@ -36,7 +36,8 @@ def provide(
     `asked` are (sample_id, choice_order, JSON text of the row). `copies_programs` takes what came of a
     program from any run in which the same answer to the same sample was graded by the same definition.
     """
-    if copies_programs and isinstance(definition.scorer, CodeExec):
+    scorers = [definition.scorer, *(case.scorer for case in definition.cases().values())]
+    if copies_programs and any(isinstance(scorer, CodeExec) for scorer in scorers):
         sql.run_file(con, "scoring/programs_before", {"scorer_id": definition.scorer_id()})
     if reads_rows(definition):
         details = sql.arrow_file(con, "scoring/answer_details", {"run_id": run_id})

@@ -19,9 +19,9 @@ SCORER = {"code": {"type": "code_exec", "checks": "f() == {{ answer }}"}}
 RAY = {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def runs_again(desk: Desk, **parts: Any) -> list[str]:
+def runs_again(desk: Desk, scorers: Any = SCORER, **parts: Any) -> list[str]:
     """Make another run of the same answers; give the details of all grades, oldest run first."""
-    spec = desk.spec(SCORER, **parts)
+    spec = desk.spec(scorers, **parts)
     options = pipeline.Invocation().options
     from dataclasses import replace
 
@@ -40,6 +40,20 @@ def test_what_came_of_an_answer_is_copied_into_the_next_run(tmp_path: Path) -> N
     assert first.startswith("error: line 2: ValueError: ")
     assert (copied, none, none_again) == (first, "no code", "no code")
     assert desk.rows("select distinct extracted_by from graded where sample_id = 'a'") == [("code_block",)]
+
+
+def test_what_came_of_a_case_of_a_switch_is_copied_too_and_of_no_other_case(tmp_path: Path) -> None:
+    answers = [{"sample_id": "a", "text": LUCK}, {"sample_id": "b", "text": LUCK}]
+    samples = [{"id": "a", "answer": "1", "kind": "code"}, {"id": "b", "answer": LUCK, "kind": "text"}]
+    scorers = {"mixed": {"type": "switch", "on": "{{ kind }}", "cases": {**SCORER, "text": "exact"}}}
+    desk = Desk(tmp_path, answers, samples)
+    desk.run(scorers)
+    first, text, copied, text_again = runs_again(desk, scorers)
+    assert first.startswith("error: line 2: ValueError: ")
+    assert (copied, text) == (first, text_again)
+    assert desk.rows("select sample_id, score from graded order by run_id, sample_id") == [
+        ("a", 0.0), ("b", 1.0), ("a", 0.0), ("b", 1.0),
+    ]  # fmt: skip
 
 
 def test_force_runs_it_again(tmp_path: Path) -> None:
