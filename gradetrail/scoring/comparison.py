@@ -83,14 +83,13 @@ def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) 
             "is_lower": "lower" in steps,
             "is_collapsed": "collapse_whitespace" in steps,
             "is_stripped": "strip" in steps,
-            "is_every": is_every,
-            "rule": "text",
         }
-        sql.run_file(con, "scoring/wanted_texts", params)
+        sql.run_file(con, "scoring/wanted_texts", {**params, "is_every": is_every})
         if isinstance(scorer, Equality) and steps == ("strip",):
             sql.run_file(con, "scoring/judged_stripped")
             return
-        sql.run_file(con, "scoring/found_normal", params)
+        sql.run_file(con, "scoring/normal_steps", params)
+        sql.run_file(con, "scoring/normal")
     else:
         _write_wanted(con, wanted)
         _normalize_in_python(con, steps)
@@ -98,7 +97,7 @@ def _compare_texts(con: duckdb.DuckDBPyConnection, scorer: Equality | Includes) 
 
 
 def _normalize_in_python(con: duckdb.DuckDBPyConnection, steps: Sequence[str]) -> None:
-    """Make `found` from `haystack` with steps that SQL cannot take; a text may come out empty."""
+    """Make `normal` from `haystack` with steps that SQL cannot take; a text may come out empty."""
     sql.run_file(con, f"scoring/{NOTHING}", {"rule": "text"})
     sql.run_file(con, "scoring/todo", {"hint": NOT_BLANK})
     for batch in batches(con, "todo_texts"):
@@ -106,6 +105,7 @@ def _normalize_in_python(con: duckdb.DuckDBPyConnection, steps: Sequence[str]) -
         for row, text, _, _ in batch:
             findings.add(row, normalized(text, steps))
         findings.write(con)
+    sql.run_file(con, "scoring/normal_in_python")
 
 
 @dataclass(frozen=True, slots=True)

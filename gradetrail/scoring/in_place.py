@@ -1,24 +1,25 @@
 """Grades a run's answers where they are stored: each is searched as it is read; only what is found is kept.
 
 Invariant: the scores are those of `RunGrader`, row for row. What cannot be graded so, because a rule needs
-more than the text, or what was found is large, is left to it.
+more than the text and the sample, or an answer is not stored just once, is left to it.
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
-from gradetrail.errors import Fault, QueryError, SpecError
-from gradetrail.prompt import FIELD_ONLY, Renderer
-from gradetrail.scorer_spec import Accuracy, Exact, ExtractRule, Includes, Numeric, Regex
-from gradetrail.scoring.chain import extract
+from gradetrail.errors import QueryError
+from gradetrail.scorer_spec import Choice, Equality, ExtractRule, Includes, Numeric, Regex
+from gradetrail.scoring.chain import extract, find_letters
 from gradetrail.scoring.comparison import compare, has_target
 from gradetrail.scoring.definition import Definition, columns
-from gradetrail.scoring.inputs import InputFaults, rendered_inputs
+from gradetrail.scoring.normalize import SQL_STEPS, steps_of
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
-from gradetrail.scoring.tables import BATCH_ROWS, MACROS, count
+from gradetrail.scoring.run_inputs import make_run_inputs
+from gradetrail.scoring.tables import MACROS, count
 from gradetrail.spec import Spec
 from gradetrail.warehouse import Warehouse
 
@@ -28,117 +29,154 @@ if TYPE_CHECKING:
 
 STORED = ("trials", "responses", "samples")
 """Stored tables that are read."""
-MOST_PIECE_BYTES = 64_000_000
-"""What extraction may find in all before it is too much to hold."""
 OUT_ROWS = 122_880
 """Scores that are taken from DuckDB at a time."""
-NEEDS_CHOICES = frozenset({"letter", "choice_text"})
-"""Rules that read the options of a trial besides its answer."""
 REPEATED = ("task", "model", "model_id", "prompt", "outcome", "extracted_by", "confidence_source")
 """Columns of scores with few values, which are small as dictionaries."""
 
 
-def grade_in_place(warehouse: Warehouse, spec: Spec, run_id: str, definition: Definition) -> pa.Table | None:
-    """Grade all trials of a run; rows of the stored table `scores`, in runs of rows in order.
+class Look(Enum):
+    """How a scorer looks at the stored answers."""
 
-    None where that takes more than one look at each text, or more memory than there is.
-    """
-    import duckdb
+    PIECES = "compares what is found in each first"
+    WHOLE = "compares each as it is read, unless it is blank"
+    MATCHES = "compares what its own pattern captures"
 
-    rules = _rules(definition)
-    if not rules:
-        return None
-    con = warehouse.connection(*MACROS, *STORED)
-    try:
-        return _graded(con, spec, run_id, definition, rules)
-    except duckdb.OutOfMemoryException:
-        return None
-    except QueryError as error:
-        if isinstance(error.__cause__, duckdb.OutOfMemoryException):
+
+class InPlaceGrader:
+    """Grades one run by one scorer after another; what several of them need is made once."""
+
+    def __init__(self, warehouse: Warehouse, spec: Spec, run_id: str) -> None:
+        self._warehouse, self._spec, self._run_id = warehouse, spec, run_id
+        self._con: duckdb.DuckDBPyConnection | None = None
+        self._inputs: object = None
+        """What `run_input` and `run_answer` were made for."""
+        self._pieces: object = None
+        """What `piece` was made for."""
+
+    def close(self) -> None:
+        """Drop what was made."""
+        if self._con is not None:
+            self._con.close()
+        self._con = self._inputs = self._pieces = None
+
+    def scores(self, definition: Definition) -> pa.Table | None:
+        """Grade all trials; rows of the stored table `scores`, in runs of rows in order.
+
+        None where that is not possible, or takes more memory than there is.
+        """
+        import duckdb
+
+        look = look_of(definition)
+        if look is None:
             return None
-        raise
-    finally:
-        con.close()
-
-
-def _graded(
-    con: duckdb.DuckDBPyConnection,
-    spec: Spec,
-    run_id: str,
-    definition: Definition,
-    rules: tuple[ExtractRule, ...],
-) -> pa.Table | None:
-    _make_inputs(con, spec, run_id, definition)
-    sql.run_file(con, "scoring/run_answers", {"run_id": run_id})
-    sql.run_file(con, "scoring/run_payers", {"run_id": run_id})
-    sql.run_file(con, "scoring/gradable_of_responses")
-    sql.run_file(con, "scoring/no_notes")
-    with RegexProcess() as process:
-        extract(con, rules, process)
-        if not _is_simple(con):
+        if self._con is None:
+            self._con = self._warehouse.connection(*MACROS, *STORED)
+        try:
+            return self._graded(self._con, definition, look)
+        except duckdb.OutOfMemoryException:
+            self.close()
             return None
-        name = "blank_answers" if count(con, "n_rest") else "no_blank_answers"
-        sql.run_file(con, "scoring/pieces_of_trials")
-        sql.run_file(con, f"scoring/{name}")
-        sql.run_file(con, "scoring/subject_of_run")
-        sql.run_file(con, "scoring/haystack_of_pieces")
-        compare(con, definition, process, ProgramRunner())
-    sql.run_file(con, "scoring/noted_pieces")
-    return _scores(con, run_id, definition)
+        except QueryError as error:
+            if not isinstance(error.__cause__, duckdb.OutOfMemoryException):
+                raise
+            self.close()
+            return None
+
+    def _graded(self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look) -> pa.Table | None:
+        self._make_answers(con, definition)
+        sql.run_file(con, "scoring/no_notes")
+        with RegexProcess() as process:
+            if look is Look.PIECES:
+                self._find_pieces(con, definition, process)
+                reads_choices = isinstance(definition.scorer, Choice)
+                sql.run_file(con, f"scoring/haystack_of_pieces{'_and_choices' if reads_choices else ''}")
+            else:
+                sql.run_file(con, "scoring/haystack")
+            if not _is_one_to_one(con, look):
+                return None
+            compare(con, definition, process, ProgramRunner())
+        if look is Look.PIECES:
+            sql.run_file(con, "scoring/noted_pieces")
+        _find_blank(con, look)
+        return _scores(con, self._run_id, definition, look)
+
+    def _make_answers(self, con: duckdb.DuckDBPyConnection, definition: Definition) -> None:
+        """Make `run_answer`, `run_payer`, and the views `gradable` and `subject`."""
+        wanted = (definition.target, columns(definition))
+        if self._inputs != wanted:
+            self._inputs = self._pieces = None
+            make_run_inputs(con, self._spec, self._run_id, definition)
+            for name in ("run_answers", "run_payers"):
+                sql.run_file(con, f"scoring/{name}", {"run_id": self._run_id})
+            for name in ("gradable_of_run", "subject_of_run"):
+                sql.run_file(con, f"scoring/{name}")
+            self._inputs = wanted
+
+    def _find_pieces(
+        self, con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess
+    ) -> None:
+        """Make `piece`: what each answer is searched for before it is compared."""
+        scorer = definition.scorer
+        is_letter = isinstance(scorer, Choice) and not definition.extract
+        wanted = (
+            ("letter", scorer.match_text) if isinstance(scorer, Choice) and is_letter else _rules(definition)
+        )
+        if self._pieces == wanted:
+            return
+        self._pieces = None
+        if isinstance(scorer, Choice) and is_letter:
+            sql.run_file(con, "scoring/haystack")
+            find_letters(con, rule="letter", match_text=scorer.match_text)
+            sql.run_file(con, "scoring/keep_pieces")
+        else:
+            extract(con, _rules(definition), process)
+        self._pieces = wanted
+
+
+def look_of(definition: Definition) -> Look | None:
+    """Say how a scorer looks at answers that are in place; None where it cannot."""
+    scorer, confidence = definition.scorer, definition.confidence
+    if confidence is not None and confidence.from_ in ("text", "votes"):
+        return None
+    if not isinstance(scorer, Equality | Includes | Numeric | Regex | Choice):
+        return None
+    if definition.extract or isinstance(scorer, Choice | Numeric):
+        return Look.PIECES if _rules(definition) or isinstance(scorer, Choice) else Look.MATCHES
+    if isinstance(scorer, Regex):
+        return Look.MATCHES if has_target(definition) else Look.WHOLE
+    # steps in Python take every text out of the database
+    return Look.WHOLE if set(steps_of(scorer.normalize, case=scorer.case)) <= SQL_STEPS else None
 
 
 def _rules(definition: Definition) -> tuple[ExtractRule, ...]:
-    """Give the rules that look at the stored answers; none where grading looks at them otherwise."""
-    scorer, confidence = definition.scorer, definition.confidence
-    if confidence is not None and confidence.from_ in ("text", "votes"):
-        return ()
-    if not isinstance(scorer, Exact | Accuracy | Includes | Numeric | Regex) or columns(definition):
-        return ()
-    if any(rule.rule in NEEDS_CHOICES for rule in definition.extract):
-        return ()
+    """Give the rules by which answers are searched before they are compared."""
+    scorer = definition.scorer
     if isinstance(scorer, Numeric) and scorer.decimal == "." and not definition.extract:
         # a number's text is read as the same number
         return (ExtractRule(rule="number", which=scorer.which),)
     return definition.extract
 
 
-def _is_simple(con: duckdb.DuckDBPyConnection) -> bool:
-    """Say whether each stored answer has its own key and is there once, and what was found can be held."""
-    n_rows, n_pairs, *n_answers, n_bytes = sql.run_file(con, "scoring/n_piece_keys").fetchall()[0]
-    return n_rows == n_pairs and len(set(n_answers)) == 1 and n_bytes <= MOST_PIECE_BYTES
+def _is_one_to_one(con: duckdb.DuckDBPyConnection, look: Look) -> bool:
+    """Say whether numbers name answers, and each answer of the run is stored once."""
+    n_rows, *answers = sql.run_file(con, "scoring/n_run_answers").fetchall()[0]
+    name = "n_pieces" if look is Look.PIECES else "n_gradable"
+    stored = sql.run_file(con, f"scoring/{name}").fetchall()[0]
+    return n_rows == answers[0] and tuple(answers) == stored
 
 
-def _make_inputs(con: duckdb.DuckDBPyConnection, spec: Spec, run_id: str, definition: Definition) -> None:
-    """Make `run_input`: SQL takes targets that are one field of the dataset's row, if it is text."""
-    import pyarrow as pa
-
-    sql.run_file(con, "scoring/asked_inputs", {"run_id": run_id, "path": _path(spec, definition.target)})
-    n_asked, n_lost, n_open = sql.run_file(con, "scoring/n_asked_inputs").fetchall()[0]
-    if n_lost:
-        lost = f"the dataset rows of {n_lost} samples are not in the warehouse"
-        raise SpecError(Fault(lost, f"run {run_id}"))
-    renderer = Renderer(spec, with_examples=False)
-    faults = InputFaults(run_id)
-    tables = [rendered_inputs(renderer, definition.target, {}, (), faults.note)]
-    for after in range(0, n_asked if n_open else 0, BATCH_ROWS):
-        batch = {"after": after, "until": after + BATCH_ROWS}
-        asked = sql.run_file(con, "scoring/asked_contents", batch).fetchall()
-        tables.append(rendered_inputs(renderer, definition.target, {}, asked, faults.note))
-    faults.check()
-    con.register("rendered_input", pa.concat_tables(tables))
-    sql.run_file(con, "scoring/run_inputs")
-    con.unregister("rendered_input")
+def _find_blank(con: duckdb.DuckDBPyConnection, look: Look) -> None:
+    """Make `blank_answer`, of the answers in which nothing was found; all texts are read if there are any."""
+    name = "no_blank_answers"
+    if look is Look.PIECES and count(con, "n_rest"):
+        name = "blank_answers"
+    elif look is Look.MATCHES and count(con, "n_nothing_found"):
+        name = "blank_found"
+    sql.run_file(con, f"scoring/{name}")
 
 
-def _path(spec: Spec, target: str | list[str] | None) -> str | None:
-    """Give the JSON path of the one field that a target's template is; None for other templates."""
-    if spec.choices is not None or not isinstance(target, str):
-        return None
-    field = FIELD_ONLY.match(target)
-    return None if field is None else "$" + "".join(f'."{name}"' for name in field[1].split("."))
-
-
-def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition) -> pa.Table:
+def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, look: Look) -> pa.Table:
     import pyarrow as pa
 
     scorer, confidence = definition.scorer, definition.confidence
@@ -148,6 +186,7 @@ def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition)
         "threshold": scorer.threshold,
         "higher_is_better": scorer.higher_is_better,
         "needs_target": has_target(definition) or definition.needs_target,
+        "is_rest_blank": look is Look.WHOLE,
     }
     same = {
         "run_id": run_id,

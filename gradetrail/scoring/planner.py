@@ -17,7 +17,7 @@ from gradetrail.model_spec import hide_headers
 from gradetrail.scoring.answers import Share, answer_parts
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition
-from gradetrail.scoring.in_place import grade_in_place
+from gradetrail.scoring.in_place import InPlaceGrader
 from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.opponents import opponent_run
 from gradetrail.scoring.program_runner import ProgramRunner
@@ -133,14 +133,15 @@ def grades(
 ) -> Fresh:
     """Yield the scores by each definition, and how many of its ballots are open; of a share, of that."""
     others: list[Definition] = []
-    for definition in wanted:
-        # the grades of a combination's parts are needed beside it
-        is_alone = share is None and not any(definition in other.parts for other in wanted)
-        scores = grade_in_place(warehouse, spec, run_id, definition) if is_alone else None
-        if scores is None:
-            others.append(definition)
-        else:
-            yield definition, scores, 0
+    with contextlib.closing(InPlaceGrader(warehouse, spec, run_id)) as grader:
+        for definition in wanted:
+            # the grades of a combination's parts are needed beside it
+            is_alone = share is None and not any(definition in other.parts for other in wanted)
+            scores = grader.scores(definition) if is_alone else None
+            if scores is None:
+                others.append(definition)
+            else:
+                yield definition, scores, 0
     if others:
         yield from _grades_of_parts(
             warehouse, spec, run_id, others, runner=runner, copies_programs=copies_programs, share=share

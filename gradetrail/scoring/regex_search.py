@@ -105,9 +105,11 @@ def search_one(con: duckdb.DuckDBPyConnection, pattern: str, flags: int, process
     _write_patterns(con, [pattern], flags)
     translated = sql.run_file(con, "scoring/translated_patterns").fetchall()
     if translated:
-        _, text, is_ascii_only = translated[0]
-        params = {"pattern": text, "is_ascii_only": is_ascii_only}
+        _, text, is_ascii_only, can_match_empty = translated[0]
+        params = {"pattern": text, "is_ascii_only": is_ascii_only, "can_match_empty": can_match_empty}
         sql.run_file(con, "scoring/search_haystack", params)
+        if not count(con, "n_unsearched"):
+            return
     else:
         sql.run_file(con, "scoring/no_searched")
     sql.run_file(con, "scoring/todo_haystack")
@@ -123,11 +125,14 @@ def search_templated(
     _write_patterns(con, patterns, flags)
     sql.run_file(con, "scoring/patterned")
     sql.run_file(con, "scoring/no_searched")
-    if count(con, "n_patterned") >= LONG_GROUP * len(patterns):
+    n_patterned = count(con, "n_patterned")
+    if n_patterned >= LONG_GROUP * len(patterns):
         _search_by_pattern(con)
     else:
         sql.run_file(con, "scoring/search_patterns")
     sql.run_file(con, "scoring/search_faulty_patterns")
+    if count(con, "n_searched") == n_patterned:
+        return
     sql.run_file(con, "scoring/todo_searches")
     for batch in batches(con, "todo_patterns"):
         _search_in_python(con, template, flags, process, batch)
@@ -138,9 +143,10 @@ def _search_by_pattern(con: duckdb.DuckDBPyConnection) -> None:
     patterns = sql.run_file(con, "scoring/translated_patterns").fetchall()
     con.begin()
     try:
-        for number, translated, is_ascii_only in patterns:
+        for number, translated, is_ascii_only, can_match_empty in patterns:
             name = "search_ascii_pattern" if is_ascii_only else "search_pattern"
-            sql.run_file(con, f"scoring/{name}", {"number": number, "pattern": translated})
+            params = {"number": number, "pattern": translated, "can_match_empty": can_match_empty}
+            sql.run_file(con, f"scoring/{name}", params)
     except BaseException:
         con.rollback()
         raise
@@ -149,28 +155,29 @@ def _search_by_pattern(con: duckdb.DuckDBPyConnection) -> None:
 
 def _write_patterns(con: duckdb.DuckDBPyConnection, patterns: Sequence[str], flags: int) -> None:
     rows = [(number, source, *_prepared(source, flags)) for number, source in enumerate(patterns, start=1)]
-    numbers, sources, translated, is_ascii_only, faults = unzipped(rows, 5)
+    numbers, sources, translated, is_ascii_only, can_match_empty, faults = unzipped(rows, 6)
     params = {
         "numbers": numbers,
         "sources": sources,
         "translated": translated,
         "is_ascii_only": is_ascii_only,
+        "can_match_empty": can_match_empty,
         "faults": faults,
     }
     sql.run_file(con, "scoring/pattern", params)
     sql.run_file(con, "scoring/usable_patterns")
 
 
-def _prepared(source: str, flags: int) -> tuple[str | None, bool, str | None]:
-    """Give the RE2 pattern with the whole match as group 1, whether it holds for ASCII alone, the fault."""
+def _prepared(source: str, flags: int) -> tuple[str | None, bool, bool, str | None]:
+    """Give the RE2 pattern with the whole match as group 1, for ASCII alone?, can it be empty?, the fault."""
     try:
         translation = translate(source, flags)
     except UntranslatableError:
-        return None, False, None
+        return None, False, True, None
     except (re.error, OverflowError, RecursionError) as error:
-        return None, False, f"not a regular expression: {error} in {source!r}"
+        return None, False, True, f"not a regular expression: {error} in {source!r}"
     text = translation.pattern if translation.whole == 1 else f"({translation.pattern})"
-    return text, translation.is_ascii_only, None
+    return text, translation.is_ascii_only, translation.can_match_empty, None
 
 
 def _search_in_python(

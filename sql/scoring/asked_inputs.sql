@@ -1,7 +1,8 @@
 -- What the trials of a run asked about, with the target where it is text as it stands in the dataset's row.
 -- One row per (sample_id, choice_order) of the run $run_id.
 -- content is NULL where nothing is left to render; is_lost holds where the warehouse has no row. $path is the JSON
--- path of the one field that the target's template names; NULL leaves every target to be rendered.
+-- path of the one field that the target's template names; NULL leaves every target to be rendered, unless $has_none
+-- says that there are none.
 -- Source: the stored tables trials and samples.
 create or replace temp table asked_input as
 with asked as (
@@ -30,6 +31,6 @@ select
     found.sample_id,
     found.choice_order,
     case when found.is_text then [json_extract_string(found.content, $path)] end as targets,
-    case when not coalesce(found.is_text, false) then found.content end as content,
+    case when not $has_none and not coalesce(found.is_text, false) then found.content end as content,
     found.content is null as is_lost
 from found

@@ -3,6 +3,7 @@
 -- Never NULL.
 -- Source: `grade` alone is kept.
 drop view if exists temp.judged;
+drop view if exists temp.normal;
 drop view if exists temp.haystack;
 drop view if exists temp.gradable;
 drop view if exists temp.subject;

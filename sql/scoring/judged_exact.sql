@@ -1,15 +1,14 @@
 -- Whether each text equals a target after the same steps on both sides.
--- One row per row of `found` with a text and a target.
+-- One row per row of `normal` with a target.
 -- score is 1 or 0; a text of which nothing is left equals nothing.
--- Source: the tables `found` and `wanted`.
+-- Source: the view `normal` and the table `wanted`.
 create or replace temp view judged as
 select
-    found.row,
-    (found.text <> '' and list_contains(wanted.keys, found.text))::integer::double as score,
-    found.text as extracted,
-    found.extracted_by,
-    found.note as detail,
+    normal.row,
+    (normal.text <> '' and list_contains(wanted.keys, normal.text))::integer::double as score,
+    normal.text as extracted,
+    normal.extracted_by,
+    normal.note as detail,
     null::varchar as fault
-from found
-inner join wanted on found.targets = wanted.targets
-where found.text is not null
+from normal
+inner join wanted on normal.targets = wanted.targets

@@ -1,20 +1,19 @@
 -- Whether the targets stand in each text after the same steps on both sides.
--- One row per row of `found` with a text and a target.
+-- One row per row of `normal` with a target.
 -- score is 1 or 0. extracted is what a rule found; NULL where the whole answer was searched.
--- Source: the tables `found` and `wanted`; `wanted.n_needed` says how many. A blank key stands in nothing.
+-- Source: the view `normal` and the table `wanted`; `wanted.n_needed` says how many. A blank key stands in nothing.
 create or replace temp view judged as
 with looked as materialized (
     select
-        found.row,
-        case when found.extracted_by <> 'text' then found.text end as extracted,
-        case when found.extracted_by <> 'text' then found.extracted_by end as extracted_by,
-        found.note,
+        normal.row,
+        case when normal.extracted_by <> 'text' then normal.text end as extracted,
+        case when normal.extracted_by <> 'text' then normal.extracted_by end as extracted_by,
+        normal.note,
         wanted.keys,
         wanted.n_needed,
-        keys_present(found.text, wanted.keys) as present
-    from found
-    inner join wanted on found.targets = wanted.targets
-    where found.text is not null
+        keys_present(normal.text, wanted.keys) as present
+    from normal
+    inner join wanted on normal.targets = wanted.targets
 ),
 
 judged as materialized (

@@ -2,4 +2,4 @@
 -- No rows.
 -- Never NULL.
 -- Source: none.
-create or replace temp table blank_answer (key bigint)
+create or replace temp table blank_answer (row bigint)

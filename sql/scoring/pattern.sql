@@ -8,4 +8,5 @@ select
     unnest($sources::varchar[]) as source,
     unnest($translated::varchar[]) as translated,
     unnest($is_ascii_only::boolean[]) as is_ascii_only,
+    unnest($can_match_empty::boolean[]) as can_match_empty,
     unnest($faults::varchar[]) as fault

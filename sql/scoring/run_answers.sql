@@ -1,6 +1,6 @@
 -- Which stored answer each answered trial of a run used, and what it is compared with; equal trials once.
 -- One row per different answer and sample, in the run $run_id.
--- row and key are numbers made of response_id and sample, and of response_id; `n_piece_keys` tells whether they
+-- row and key are numbers made of response_id and sample, and of response_id; `n_run_answers` tells whether they
 -- name just one.
 -- Source: the stored table trials and the table `run_input`.
 create or replace temp table run_answer as

@@ -8,15 +8,17 @@ with known as (
         asked_input.sample_id,
         asked_input.choice_order,
         asked_input.targets,
-        null::varchar[] as choices
+        null::varchar[] as choices,
+        null::varchar as pattern
     from asked_input
-    where asked_input.targets is not null
+    where asked_input.content is null
     union all
     select
         rendered_input.sample_id,
         rendered_input.choice_order,
         rendered_input.targets,
-        rendered_input.choices
+        rendered_input.choices,
+        rendered_input.pattern
     from rendered_input
 )
 
@@ -29,5 +31,6 @@ select
         when len(known.targets) = 1 then known.targets[1]
         else to_json(known.targets)::varchar
     end as target,
-    known.choices
+    known.choices,
+    known.pattern
 from known

@@ -1,6 +1,6 @@
 -- The scores of all trials of a run by one scorer, but for the columns that are the same in all of them.
 -- One row per trial of the run $run_id, in the order in which trials are read.
--- NULL score means that the outcome is not `scored`.
+-- NULL score means that the outcome is not `scored`. $is_rest_blank says that answers are blank which were not judged.
 -- Source: the stored table trials, the view `judged`, the tables `noted`, `run_input` and `blank_answer`.
 with trial as (
     select
@@ -28,24 +28,36 @@ with trial as (
     where trials.run_id = $run_id
 ),
 
+-- what is cut at the end anyway is cut before it is brought beside the trials
+judgement as (
+    select
+        judged.row,
+        judged.score,
+        left(judged.extracted, 501) as extracted,
+        judged.extracted_by,
+        left(judged.detail, 501) as detail,
+        judged.fault
+    from judged
+    where judged.score is not null or judged.fault is not null
+),
+
 graded as (
     select
         trial.*,
         run_input.target,
         run_input.targets,
-        judged.score,
-        coalesce(judged.score is not null or judged.fault is not null, false) as is_judged,
-        case when judged.score is not null or judged.fault is not null then judged.extracted end as extracted,
-        case when judged.score is not null or judged.fault is not null then judged.extracted_by end
-            as extracted_by,
+        judgement.score,
+        judgement.row is not null as is_judged,
+        judgement.extracted,
+        judgement.extracted_by,
         case
-            when judged.fault is not null then concat_ws('; ', judged.detail, judged.fault)
-            when judged.score is not null then judged.detail
+            when judgement.fault is not null then concat_ws('; ', judgement.detail, judgement.fault)
+            when judgement.row is not null then judgement.detail
             else nullif(concat_ws('; ', noted.note, noted.fault), '')
         end as reason,
         noted.fault
     from trial
-    left join judged on trial.row = judged.row
+    left join judgement on trial.row = judgement.row
     left join noted on trial.row = noted.row
     left join run_input
         on trial.sample_id = run_input.sample_id
@@ -75,7 +87,7 @@ select
             graded.fault,
             graded.targets is null and $needs_target,
             graded.stop_reason,
-            (hash(graded.response_id) // 2)::bigint in (select blank_answer.key from blank_answer)
+            $is_rest_blank or graded.row in (select blank_answer.row from blank_answer)
         )
     end as outcome,
     shortened(graded.extracted, 500) as extracted,

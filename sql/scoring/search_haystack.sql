@@ -9,11 +9,9 @@ with candidate as materialized (
         haystack.note,
         case
             when not $is_ascii_only or strlen(haystack.text) = length(haystack.text)
-                then regexp_matches(haystack.text, $pattern)
-        end as is_match,
-        case
-            when regexp_matches(haystack.text, $pattern) then regexp_extract(haystack.text, $pattern, 1)
-        end as whole
+                then regexp_extract(haystack.text, $pattern, 1)
+        end as whole,
+        $can_match_empty and regexp_matches(haystack.text, $pattern) as is_match
     from haystack
     where not is_blank(haystack.text)
 )
@@ -21,7 +19,7 @@ with candidate as materialized (
 select
     candidate.row,
     1 as number,
-    candidate.is_match,
+    case when candidate.whole is not null then candidate.is_match or candidate.whole <> '' end as is_match,
     candidate.whole,
     candidate.note,
     null::varchar as fault

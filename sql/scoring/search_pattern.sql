@@ -6,7 +6,10 @@ insert into searched
 select
     patterned.row,
     patterned.number,
-    regexp_matches(patterned.text, $pattern) as is_match,
+    case
+        when $can_match_empty then regexp_matches(patterned.text, $pattern)
+        else regexp_extract(patterned.text, $pattern, 1) <> ''
+    end as is_match,
     regexp_extract(patterned.text, $pattern, 1) as whole,
     patterned.note,
     null as fault

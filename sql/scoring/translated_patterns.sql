@@ -5,7 +5,8 @@
 select
     pattern.number,
     pattern.translated,
-    pattern.is_ascii_only
+    pattern.is_ascii_only,
+    pattern.can_match_empty
 from pattern
 where
     pattern.translated is not null
