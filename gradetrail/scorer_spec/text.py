@@ -14,13 +14,17 @@ from gradetrail.scorer_spec.base import ScorerBase
 Normalizer = Literal["strip", "lower", "collapse_whitespace", "nfkc", "punctuation", "articles", "numbers"]
 
 
-class Equality(ScorerBase):
-    """Options of scorers that compare whole texts."""
+class Normalized(ScorerBase):
+    """Options of scorers that normalise whole texts before they compare them."""
 
     normalize: tuple[Normalizer, ...] = ("strip",)
     """Applied to both sides in the order given."""
     case: bool = True
     """False compares without regard to case: `lower` at the end of `normalize`."""
+
+
+class Equality(Normalized):
+    """Scorers that ask whether whole texts are equal."""
 
 
 class Exact(Equality):
@@ -156,7 +160,7 @@ class Chrf(ScorerBase):
     needs: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
 
 
-class EditDistance(Equality):
+class EditDistance(Normalized):
     """Levenshtein distance in characters over the length of the longer text; best of several targets.
 
     `similarity` is 1 less the distance: 1 for equal texts, 0 for texts without anything in common. Two

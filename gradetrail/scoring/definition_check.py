@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 
 from gradetrail.errors import Fault
-from gradetrail.scorer_spec import Choice, Equality, ExtractRule, Includes, JsonSchema, Regex, Switch
+from gradetrail.scorer_spec import Choice, ExtractRule, Includes, JsonSchema, Normalized, Regex, Switch
 from gradetrail.scoring.definition import Definition, compiled, have_targets
 from gradetrail.scoring.json_schema import schema_of, validator_of
 from gradetrail.scoring.own_check import own_faults
@@ -52,7 +52,7 @@ def _faults(definition: Definition, place: str, field: str) -> Iterator[Fault]:
             field,
             "add `choices: {from: ..., answer: ...}` to the spec",
         )
-    if isinstance(scorer, Equality | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
+    if isinstance(scorer, Normalized | Includes) and len(set(scorer.normalize)) < len(scorer.normalize):
         yield Fault("a step of `normalize` stands twice", place, f"{field}.normalize", "name each step once")
     if isinstance(scorer, JsonSchema):
         try:

@@ -1,10 +1,13 @@
 """Edit distance is Levenshtein's over the longer length."""
 
+from pathlib import Path
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
 from tests.scoring.grading import answer, graded, graded_one
+from tests.scoring.whole import Desk
 
 TEXTS = st.text(alphabet="abcA \u00e9\U0001f600", max_size=12)
 
@@ -57,3 +60,11 @@ def test_the_nearest_of_several_targets_counts_for_both_measures() -> None:
 def test_a_far_answer_fails_where_lower_is_better() -> None:
     far = graded_one({"type": "edit_distance", "measure": "distance", "pass_threshold": 0.2}, "abc", "xyz")
     assert (far.score, far.is_pass) == (1, False)
+
+
+@pytest.mark.parametrize("extract", [None, ["A: (.*)"]])
+def test_the_answers_of_a_whole_run_are_measured(tmp_path: Path, extract: list[str] | None) -> None:
+    desk = Desk(tmp_path, [{"sample_id": "a", "text": "A: 4"}, {"sample_id": "b", "text": "A: 5"}])
+    desk.run({"s": "edit_distance"}, extract=extract)
+    scores = [1.0, 0.0] if extract else [0.25, 0.0]
+    assert [row[2] for row in desk.grades("s")] == scores
