@@ -10,6 +10,7 @@ of `sql/`.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from enum import EnumMeta
@@ -124,7 +125,11 @@ def views() -> Iterator[str]:
         if arguments:
             nulls = ", ".join("null" for _ in arguments[0])
             described = con.execute(f"describe select * from {sql.quoted(name)}({nulls})").fetchall()
-            yield from table(("column", "type"), ((f"`{column}`", kind) for column, kind, *_ in described))
+            said = dict(re.findall(rf"^-- {name}\.(\w+): (.+)$", sql.text_of(f"views/{name}"), re.MULTILINE))
+            yield from table(
+                ("column", "type", "meaning"),
+                ((f"`{column}`", kind, said.get(column, "")) for column, kind, *_ in described),
+            )
         else:
             yield from table(("column", "type", "meaning"), columns)
 

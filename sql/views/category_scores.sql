@@ -1,6 +1,6 @@
 -- Scores of every run by category.
 -- One row per (run_id, model, prompt, scorer, metric, category), by the newest definition that graded the run.
--- Scores in the scorer's unit; intervals of 95 %; NULL where fewer than two samples count.
+-- Scores in the scorer's unit; intervals of 95 %; NULL where fewer than two samples, or clusters, count.
 -- Source: category_totals.
 create or replace view category_scores as
 select
@@ -17,15 +17,13 @@ select
     category_totals.stderr,
     category_totals.n_counted as n,
     category_totals.n_samples,
+    category_totals.n_clusters,
     category_totals.n_pass,
     category_totals.n_unanswered,
     category_totals.n_errors,
     category_totals.scorer_id,
     category_totals.scorer_version,
-    case
-        when category_totals.is_clustered then 'clusters cut across categories'
-        else why_no_interval(category_totals.n_samples, cast(null as bigint))
-    end as reason
+    why_no_interval(category_totals.n_samples, category_totals.n_clusters) as reason
 from category_totals
 qualify category_totals.recency = max(category_totals.recency) over (
     partition by
@@ -54,9 +52,10 @@ comment on column category_scores.category is 'Value of the category column.';
 comment on column category_scores.mean is 'Mean score over the category''s samples.';
 comment on column category_scores.ci_low is 'Lower end of its 95 % interval.';
 comment on column category_scores.ci_high is 'Upper end of its 95 % interval.';
-comment on column category_scores.stderr is 'Standard error of the mean; NULL for a run with clusters.';
-comment on column category_scores.n is 'Trials that count in the mean.';
+comment on column category_scores.stderr is 'Standard error of the mean, by clusters where there are any: of each, the samples of the category.';
+comment on column category_scores.n is 'Trials (samples x epochs) that count in the mean.';
 comment on column category_scores.n_samples is 'Samples that count in the mean.';
+comment on column category_scores.n_clusters is 'Clusters among them; NULL for a run without clusters.';
 comment on column category_scores.n_pass is 'Trials that pass.';
 comment on column category_scores.n_unanswered is 'Trials to which the model gave no gradable answer.';
 comment on column category_scores.n_errors is 'Trials without a grade because something else failed.';

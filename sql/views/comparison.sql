@@ -28,6 +28,7 @@ with trial as materialized (
         coalesce(case when b_prompt is not null then a_prompt end, pairs.a_prompt, pairs.b_prompt) as prompt,
         pairs.b_model,
         pairs.b_prompt,
+        pairs.b_scorer as other_scorer,
         pairs.a_version,
         pairs.b_version,
         pairs.a_outcome,
@@ -105,6 +106,7 @@ counted as (
         coalesce(bool_or(trial.is_other_scorer), false) as is_other_scorer,
         min(trial.b_model) as b_model,
         min(trial.b_prompt) as b_prompt,
+        min(trial.other_scorer) as other_scorer,
         min(trial.a_version) as a_version,
         min(trial.b_version) as b_version,
         count(trial.a_outcome) as n_a,
@@ -173,10 +175,22 @@ bounded as (
         measured.*,
         measured.b_mean - measured.a_mean as difference,
         t_interval(
-            measured.b_mean - measured.a_mean, measured.stderr, measured.n_units - 1, null, null
+            measured.b_mean - measured.a_mean,
+            measured.stderr,
+            measured.n_units - 1,
+            b_definition.score_min - a_definition.score_max,
+            b_definition.score_max - a_definition.score_min
         ) as interval_95,
         measured.n_one_sided + measured.n_missing + measured.n_other_question as n_apart
     from measured
+    left join definitions as a_definition
+        on measured.task = a_definition.task
+        and measured.scorer = a_definition.scorer
+        and measured.a_version = a_definition.scorer_version
+    left join definitions as b_definition
+        on measured.task = b_definition.task
+        and measured.other_scorer = b_definition.scorer
+        and measured.b_version = b_definition.scorer_version
 )
 
 select
@@ -243,3 +257,46 @@ order by
     bounded.metric asc,
     bounded.model asc,
     bounded.prompt asc;
+
+-- comparison.task: Name of the spec.
+-- comparison.scorer: Name of the scorer; where each side names one, that of a.
+-- comparison.metric: Metric of the scorer.
+-- comparison.model: Display name of the model; where each side names one, that of a.
+-- comparison.prompt: Name of the prompt; where each side names one, that of a.
+-- comparison.n_shared: Samples on which both have a grade that counts, of one question and target.
+-- comparison.a_mean: Mean of a over them, epochs averaged first; NULL if there are none.
+-- comparison.b_mean: Mean of b over them.
+-- comparison.difference: b_mean minus a_mean, in the scorer's unit.
+-- comparison.stderr: Standard error of the difference, paired, by clusters where there are any.
+-- comparison.ci_low: Lower end of its 95 % interval (Student's t), cut at what two scores can differ by.
+-- comparison.ci_high: Upper end of its 95 % interval.
+-- comparison.n_better: Shared samples (or clusters) on which b is better.
+-- comparison.n_worse: Shared samples (or clusters) on which b is worse.
+-- comparison.test: mcnemar (scores of 0 and 1), sign, sign over clusters, or fisher (epochs of one sample); NULL if nothing is shared.
+-- comparison.p: Exact two-sided p of this row alone; NULL where nothing differs.
+-- comparison.n_fixed: Trials that failed in a and pass in b.
+-- comparison.n_broken: Trials that passed in a and fail in b.
+-- comparison.n_up: Trials with a better score and the same verdict.
+-- comparison.n_down: Trials with a worse score and the same verdict.
+-- comparison.n_same: Trials with the same score.
+-- comparison.n_one_sided: Trials that one side alone has.
+-- comparison.n_missing: Trials that lack a grade on one side, or on both after a failure.
+-- comparison.n_other_question: Trials with another sample or target.
+-- comparison.is_comparable: Whether something is shared and no trial is one-sided, missing or another question.
+-- comparison.reason: Why is_comparable is false; NULL if it is true.
+-- comparison.gain: Mean difference turned so that more is better.
+-- comparison.b_model: Display name of the model of b; NULL if it has none of these trials.
+-- comparison.b_prompt: Name of the prompt of b; NULL if it has none of these trials.
+-- comparison.a_version: Number of the definition that graded a, from 1.
+-- comparison.b_version: Number of the definition that graded b, from 1.
+-- comparison.is_other_scorer: Whether two definitions graded the sides.
+-- comparison.n_other_input: Shared trials in which the models were asked something else.
+-- comparison.n_trials: Trials that either side has.
+-- comparison.n_a: Trials that a has.
+-- comparison.n_b: Trials that b has.
+-- comparison.n_a_errors: Of them, without a grade because something failed.
+-- comparison.n_b_errors: Of n_b, without a grade because something failed.
+-- comparison.n_a_pending: Trials of a that wait for an answer or grade, or were skipped.
+-- comparison.n_b_pending: Trials of b that wait for an answer or grade, or were skipped.
+-- comparison.n_excluded: Trials that count on one side only, with neither failed nor pending.
+-- comparison.stats_reason: Why stderr, interval or p is NULL; NULL if none is.

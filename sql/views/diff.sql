@@ -113,8 +113,8 @@ select
         when changed.is_other_target then 'target'
         when not changed.is_other_response and changed.is_other_scorer then 'scorer'
         when changed.is_other_model then 'model'
-        when changed.is_other_params then 'params'
         when changed.is_other_prompt then 'prompt'
+        when changed.is_other_params then 'params'
         when changed.is_other_response and changed.is_other_served_model then 'served_model'
         when changed.is_other_response then 'response'
         else 'scorer'
@@ -158,3 +158,39 @@ order by
     ) asc,
     changed.sample_id asc,
     changed.epoch asc;
+
+-- diff.task: Name of the spec.
+-- diff.scorer: Name of the scorer; where each side names one, that of a.
+-- diff.metric: Metric of the scorer.
+-- diff.sample_id: Sample, unique in its dataset.
+-- diff.epoch: Repeat number, from 1.
+-- diff.change: fixed (passes now), broken (passed before), up or down (the score moved, the verdict did not), same, one_sided, not_comparable.
+-- diff.cause: The first that differs of error, no_grade, sample, target, scorer (equal answers), model, prompt, params, served_model, response; NULL: same or one-sided.
+-- diff.a_score: Score of a as it counts; NULL if it is missing.
+-- diff.b_score: Score of b as it counts; NULL if it is missing.
+-- diff.gain: b minus a in the scorer's unit, turned so that more is better; NULL if a score is missing.
+-- diff.a_is_pass: Whether a passes, as it counts.
+-- diff.b_is_pass: Whether b passes, as it counts.
+-- diff.a_outcome: scored, or why not; NULL if a has no such trial.
+-- diff.b_outcome: scored, or why not; NULL if b has no such trial.
+-- diff.a_model: Display name of the model of a.
+-- diff.b_model: Display name of the model of b.
+-- diff.a_prompt: Name of the prompt of a.
+-- diff.b_prompt: Name of the prompt of b.
+-- diff.a_scorer: Name of the scorer of a.
+-- diff.b_scorer: Name of the scorer of b.
+-- diff.a_version: Number of the definition that graded a, from 1.
+-- diff.b_version: Number of the definition that graded b, from 1.
+-- diff.a_target: Target of a as text.
+-- diff.b_target: Target of b as text.
+-- diff.a_extracted: What was compared with the target in a; NULL if nothing was found.
+-- diff.b_extracted: What was compared with the target in b; NULL if nothing was found.
+-- diff.question: Last message of the prompt, else the dataset row.
+-- diff.a_response: Text of the answer of a; NULL if there is none.
+-- diff.b_response: Text of the answer of b; NULL if there is none.
+-- diff.a_served_model: Model name that the provider reported for a.
+-- diff.b_served_model: Model name that the provider reported for b.
+-- diff.is_other_response: Whether the texts, or tool calls, of the answers differ.
+-- diff.is_other_input: Whether the models were asked something else.
+-- diff.cluster: Value of the cluster column; NULL if none.
+-- diff.is_other_scorer: Whether two definitions graded the sides; NULL if one-sided.

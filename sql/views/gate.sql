@@ -248,3 +248,30 @@ order by
     judged.metric asc,
     judged.model asc,
     judged.prompt asc;
+
+-- gate.verdict: fail, not comparable, errors, undecided, removed, added, pass or not gated.
+-- gate.task: Name of the spec.
+-- gate.scorer: Name of the scorer.
+-- gate.metric: Metric of the scorer.
+-- gate.model: Display name of the model; where each side names one, that of the base.
+-- gate.prompt: Name of the prompt; where each side names one, that of the base.
+-- gate.b_model: Display name of the model of the new run.
+-- gate.b_prompt: Name of the prompt of the new run.
+-- gate.base_mean: Mean of the base over the shared samples; NULL if there are none.
+-- gate.new_mean: Mean of the new run over the shared samples.
+-- gate.mean_drop: How much worse the new run is, in the scorer's unit; below 0 it is better.
+-- gate.relative_drop: mean_drop as a share of the base's mean; NULL if that is 0.
+-- gate.max_drop: Drop that is allowed; NULL: not gated.
+-- gate.is_relative: Whether max_drop is a share of the base's mean.
+-- gate.n_shared: Samples (not trials) on which both have a grade that counts: means and test are over these.
+-- gate.n_better: Shared samples (or clusters) on which the new run is better.
+-- gate.n_worse: Shared samples (or clusters) on which the new run is worse.
+-- gate.test: mcnemar, sign, sign over clusters, or fisher; NULL if nothing is shared.
+-- gate.p: Exact two-sided p; NULL where nothing differs.
+-- gate.p_holm: p corrected for all gated rows that can be used; NULL for the others.
+-- gate.reason: Why the row has no verdict, or what it leaves out; NULL if nothing is to be said.
+-- gate.n_base_errors: Trials of the base without a grade because something failed.
+-- gate.n_new_errors: Trials of the new run without a grade because something failed.
+-- gate.n_base: Trials (not samples) of the base, whatever their outcome.
+-- gate.n_new: Trials (not samples) of the new run, whatever their outcome.
+-- gate.gate: The verdict over all rows, the same in each: fail, unusable, undecided or pass.

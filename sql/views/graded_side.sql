@@ -73,3 +73,31 @@ where
     grades.run_id = side_run
     and (side_model is null or grades.model = side_model)
     and (side_prompt is null or grades.prompt = side_prompt);
+
+-- graded_side.run_id: Run.
+-- graded_side.task: Name of the spec.
+-- graded_side.model: Display name of the model.
+-- graded_side.model_id: Identity of the model with its parameters.
+-- graded_side.prompt: Name of the prompt.
+-- graded_side.sample_id: Sample, unique in its dataset.
+-- graded_side.epoch: Repeat number, from 1.
+-- graded_side.cluster: Value of the cluster column; NULL if none.
+-- graded_side.scorer: Name of the scorer.
+-- graded_side.scorer_id: Identity of the definition that is taken.
+-- graded_side.scorer_version: Its number under the scorer's name, from 1.
+-- graded_side.metric: Metric of the scorer.
+-- graded_side.score: Score that counts; NULL if it is missing.
+-- graded_side.worth: The score turned so that more is better, to 12 digits.
+-- graded_side.is_pass: Whether it passes, as it counts.
+-- graded_side.counts_as: score, worst (unanswered) or missing (leaves the denominator).
+-- graded_side.outcome: scored, or why not.
+-- graded_side.target: Target as text.
+-- graded_side.extracted: What was compared with the target; NULL if nothing was found.
+-- graded_side.response: Text of the answer; NULL if there is none.
+-- graded_side.tool_calls: JSON list of tool calls; NULL if none.
+-- graded_side.response_id: Answer used; NULL unless answered.
+-- graded_side.served_model: Model name that the provider reported.
+-- graded_side.sample_hash: Content hash of the dataset row.
+-- graded_side.input_hash: Hash of what the model was asked.
+-- graded_side.question: Last message of the prompt, else the dataset row.
+-- graded_side.served_by: Provider, name, revision and server of the model, as one text.

@@ -14,6 +14,7 @@ with newest as not materialized (
         grade_totals.scorer_version,
         grade_totals.is_primary,
         grade_totals.higher_is_better,
+        grade_totals.score_max - grade_totals.score_min as score_range,
         grade_totals.metric,
         grade_totals.mean,
         grade_totals.interval_95,
@@ -125,6 +126,7 @@ stepped as (
         before.mean as previous_mean,
         before.scorer_id as previous_scorer_id,
         case when newest.higher_is_better then 1 else -1 end as direction,
+        newest.score_range,
         coalesce(total.n_shared, 0) as n_shared,
         total.n_units,
         total.gain,
@@ -161,7 +163,11 @@ bounded as (
     select
         stepped.*,
         t_interval(
-            stepped.direction * stepped.gain, stepped.stderr, stepped.n_units - 1, null, null
+            stepped.direction * stepped.gain,
+            stepped.stderr,
+            stepped.n_units - 1,
+            -stepped.score_range,
+            stepped.score_range
         ) as difference_95
     from stepped
 )
@@ -234,7 +240,7 @@ comment on column history.started_at is 'Start of the run, UTC.';
 comment on column history.mean is 'Mean score of the run; NULL if nothing counts.';
 comment on column history.ci_low is 'Lower end of its 95 % interval.';
 comment on column history.ci_high is 'Upper end of its 95 % interval.';
-comment on column history.n is 'Trials that count.';
+comment on column history.n is 'Trials (samples x epochs) that count; n_shared counts samples.';
 comment on column history.n_errors is 'Trials without a grade because something failed.';
 comment on column history.previous_run_id is 'Run of the entrant before; NULL for the first.';
 comment on column history.previous_mean is 'Mean score of the run before.';

@@ -165,8 +165,8 @@ comment on column leaderboard.mean is 'Mean score over samples, each weighed onc
 comment on column leaderboard.ci_low is 'Lower end of its 95 % interval: Wilson''s for scores of 0 and 1 on a scale from 0 to 1 without clusters, else Student''s t.';
 comment on column leaderboard.ci_high is 'Upper end of its 95 % interval.';
 comment on column leaderboard.stderr is 'Standard error of the mean, by clusters where there are any; NULL for fewer than two.';
-comment on column leaderboard.n is 'Trials that count in the mean.';
-comment on column leaderboard.n_samples is 'Samples that count in the mean.';
+comment on column leaderboard.n is 'Trials (samples x epochs) that count in the mean.';
+comment on column leaderboard.n_samples is 'Samples that count in the mean: what stderr and interval are over.';
 comment on column leaderboard.n_trials is 'Trials planned.';
 comment on column leaderboard.n_pass is 'Trials that pass.';
 comment on column leaderboard.n_unanswered is 'Trials to which the model gave no gradable answer.';

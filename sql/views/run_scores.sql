@@ -120,8 +120,8 @@ comment on column run_scores.mean is 'Mean score over samples, each weighed once
 comment on column run_scores.ci_low is 'Lower end of its 95 % interval.';
 comment on column run_scores.ci_high is 'Upper end of its 95 % interval.';
 comment on column run_scores.stderr is 'Standard error of the mean, by clusters where there are any.';
-comment on column run_scores.n is 'Trials that count in the mean.';
-comment on column run_scores.n_samples is 'Samples that count in the mean.';
+comment on column run_scores.n is 'Trials (samples x epochs) that count in the mean.';
+comment on column run_scores.n_samples is 'Samples that count in the mean: what stderr and interval are over.';
 comment on column run_scores.n_clusters is 'Clusters among them; NULL for a run without clusters.';
 comment on column run_scores.n_pass is 'Trials that pass.';
 comment on column run_scores.n_unanswered is 'Trials to which the model gave no gradable answer.';

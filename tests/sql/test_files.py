@@ -93,6 +93,20 @@ def test_a_view_and_all_its_columns_have_comments(con, name):
     assert bare == []
 
 
+@pytest.mark.parametrize("name", [n for n in OBJECTS if n.startswith("views/") and sql.is_macro(n)])
+def test_a_macro_with_rows_says_at_its_end_what_each_column_is(con, name):
+    stem = name.partition("/")[2]
+    ((parameters,),) = con.execute(
+        "select parameters from duckdb_functions() where function_name = $n", {"n": stem}
+    ).fetchall()
+    columns = con.execute(
+        f"describe select * from {stem}({', '.join('null' for _ in parameters)})"
+    ).fetchall()
+    assert re.findall(rf"^-- {stem}\.(\w+): \S.*$", sql.text_of(name), re.MULTILINE) == [
+        c[0] for c in columns
+    ]
+
+
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_a_base_view_has_the_stored_columns_and_what_the_schema_says_of_them(con, table):
     found = con.execute(

@@ -65,9 +65,6 @@ def differences() -> Found:
     for row in categories:
         mine = [r[1] for i, r in enumerate(facts[str(row["model"])]) if f"c{i % 3}" == row["category"]]
         means[row["model"]].append(float(np.mean(mine)))
-        found["category mean"].add(row["mean"], means[row["model"]][-1])
-        stderr = float(np.std(mine, ddof=1) / np.sqrt(len(mine))) if len(mine) > 1 else None
-        found["category standard error"].add(row["stderr"], stderr)
     for row in totals:
         found["macro mean"].add(row["macro_mean"], float(np.mean(means[row["model"]])))
     return found

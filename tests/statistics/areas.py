@@ -22,7 +22,8 @@ TOLERANCES = {
     "Fisher's exact test": 1e-9,  # relative
     "smallest detectable difference": 1e-8,  # a t quantile
     "paired interval": 1e-8,
-    "interval of a mean": 1e-8,
+    "interval": 1e-8,
+    "category, interval": 1e-8,
     "history, interval": 1e-7,  # a t quantile times a standard error
     "comparison, interval": 1e-7,
 }

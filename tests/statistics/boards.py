@@ -45,6 +45,7 @@ def boards() -> tuple[World, dict[str, tuple[str, Scores, dict[str, str]]]]:
             n_samples=n,
             n_trials=n * len(models),
             cluster=is_clustered,
+            category=True,
         )
         clusters = {}
         if is_clustered:  # from one cluster of everything to clusters of one; some samples have none
@@ -66,11 +67,17 @@ def boards() -> tuple[World, dict[str, tuple[str, Scores, dict[str, str]]]]:
                     outcome=outcome,
                     scorer="lower" if kind == "lower" else "strict",
                     cluster=clusters.get(sample),
+                    category=category_of(sample),
                 )
                 if not missing:
                     scores[model][sample] = 0.0 if unanswered else score
         facts[task] = (kind, scores, clusters)
     return world, facts
+
+
+def category_of(sample: str) -> str:
+    """Put a third of the samples into a category that clusters cut across."""
+    return "third" if int(sample[1:]) % 3 == 0 else "rest"
 
 
 def draw(rng: np.random.Generator, kind: str, chance: float) -> float:
@@ -122,20 +129,22 @@ def differences() -> Found:
     """Measure everything that a board says."""
     world, facts = boards()
     found = Found()
-    runs, leaders, pairs, needs = world.ask(
-        "from run_scores", "from leaderboard", "from pairwise", "from power"
+    runs, categories, leaders, pairs, needs = world.ask(
+        "from run_scores", "from category_scores", "from leaderboard", "from pairwise", "from power"
     )
-    for row in runs:
+    for row in runs + categories:
         kind, scores, clusters = facts[row["task"]]
-        mine = scores[row["model"]]
+        category = row.get("category")
+        mine = {s: v for s, v in scores[row["model"]].items() if category in (None, category_of(s))}
         values = list(mine.values())
         groups = groups_of(list(mine), clusters, kind.startswith("clustered"))
-        found["mean"].add(row["mean"], float(np.mean(values)) if values else None)
-        kept = "standard error, clustered" if groups is not None else "standard error"
+        about = "category, " if category else ""
+        found[f"{about}mean"].add(row["mean"], float(np.mean(values)) if values else None)
+        kept = f"{about}standard error, clustered" if groups is not None else f"{about}standard error"
         found[kept].add(row["stderr"], stderr_of(values, groups))
         low, high = interval_of(values, groups, kind) if values else (None, None)
-        found["interval of a mean"].add(row["ci_low"], low)
-        found["interval of a mean"].add(row["ci_high"], high)
+        found[f"{about}interval"].add(row["ci_low"], low)
+        found[f"{about}interval"].add(row["ci_high"], high)
     win_rates(found, leaders, facts)
     paired(found, pairs, facts)
     planned(found, needs)

@@ -98,5 +98,5 @@ def stepping(found: Found) -> None:
             found[f"{name}, exact test"].add(row["p"], p, relative=True)
             low = None
             if stderr is not None:
-                low = float(np.mean(gaps)) - float(stats.t.ppf(0.975, len(gaps) - 1)) * stderr
+                low = max(-1.0, float(np.mean(gaps)) - float(stats.t.ppf(0.975, len(gaps) - 1)) * stderr)
             found[f"{name}, interval"].add(row["difference_low" if name == "history" else "ci_low"], low)
