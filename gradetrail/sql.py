@@ -198,8 +198,8 @@ def comment_table(con: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 @contextmanager
-def new_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Make a DuckDB file, which must not exist yet; closed at the end."""
+def database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB file, which is made if it is not there; closed at the end."""
     import duckdb
 
     con = duckdb.connect(str(path), config={"autoinstall_known_extensions": False})
@@ -260,6 +260,25 @@ def define_text(con: duckdb.DuckDBPyConnection, name: str, value: str | None) ->
     """Make `name()` a constant text, or NULL."""
     text = "null" if value is None else "'" + value.replace("'", "''") + "'"
     con.execute(f"create or replace macro {quoted(name)}() as cast({text} as varchar)")
+
+
+_takes_others = True
+
+
+@contextmanager
+def without_others() -> Iterator[None]:
+    """Keep SQL of others out of this process, also views of theirs: to create one is to run parts of it."""
+    global _takes_others  # noqa: PLW0603 - it holds for all threads
+    before, _takes_others = _takes_others, False
+    try:
+        yield
+    finally:
+        _takes_others = before
+
+
+def takes_others() -> bool:
+    """Say whether SQL of others may be in this process."""
+    return _takes_others
 
 
 def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str] = ()) -> None:

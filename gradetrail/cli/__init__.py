@@ -14,12 +14,13 @@ def main() -> None:
     """Run the command line; the entry point of `gradetrail`."""
     from gradetrail.cli.lean import Leaving, collect_rarely, leave_pandas_out
     from gradetrail.cli.locked import meanwhile
+    from gradetrail.sql import without_others
 
     collect_rarely()
     leave_pandas_out()
     leaving = Leaving(sys._getframe(1))
     try:
-        with meanwhile(sys.argv[1:]):
+        with meanwhile(sys.argv[1:]), without_others():
             _run()
     except SystemExit as ending:
         leaving.note(ending)

@@ -58,7 +58,7 @@ def export(
     if bundle is not None:
         _bundle(str(what), bundle, warehouse)
     elif duckdb is not None:
-        _duckdb(duckdb, warehouse)
+        _duckdb(duckdb, warehouse, limits_from(timeout, memory))
     elif tables is not None:
         _tables(tables, warehouse)
     else:
@@ -79,12 +79,13 @@ def _bundle(run: str, target: Path, warehouse: Path | None) -> None:
     say(f"{target}: {run_id}, {target.stat().st_size:,} bytes")
 
 
-def _duckdb(target: Path, warehouse: Path | None) -> None:
+def _duckdb(target: Path, warehouse: Path | None, limits: Limits) -> None:
     from gradetrail.cli.query import open_runs, warehouse_folder
     from gradetrail.warehouse.portable import write_database
 
     with open_runs(warehouse_folder(warehouse)) as opened:
-        write_database(opened, target)
+        for fault in write_database(opened, target, limits).values():
+            say(f"warning: left out: {fault}")
         tell_damage(opened)
     say(f"{target}: {target.stat().st_size:,} bytes; open it with any DuckDB")
 

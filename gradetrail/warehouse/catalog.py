@@ -112,7 +112,7 @@ class Catalog:
 
     def _create(self, users: Sequence[UserObject]) -> None:
         """Create objects of the user's, once."""
-        self.user_faults |= create_all(self._con, users)
+        self.user_faults |= create_all(users, lambda own: own.create(self._con))
         for own in users:
             del self._users[own.name]
 

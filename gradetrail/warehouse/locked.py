@@ -54,7 +54,7 @@ def limits_of(timeout_s: float | None = None, memory_mb: int | None = None) -> L
     )
 
 
-def _fixes(limits: Limits) -> dict[str, str]:
+def fixes_of(limits: Limits) -> dict[str, str]:
     """Say what to do about each limit that is met."""
     longer = f"`--timeout {2 * limits.wall_s:g}` gives it twice as long"
     return {
@@ -225,7 +225,7 @@ class LockedWarehouse:
             self.close()
             # a warehouse that is no folder is reached with what the environment says
             environment = os.environ if ":/" in str(self.root) else None
-            self._child = ChildProcess(MODULE, self._limits, _fixes(self._limits), environment)
+            self._child = ChildProcess(MODULE, self._limits, fixes_of(self._limits), environment)
             self._child.send(self._opening, wall_s=START_S)
             self._ended(self._child, self._child.receive()[0])
         return self._child

@@ -8,7 +8,7 @@ this is set aside with its fault, and everything else works.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +107,11 @@ def user_objects(root: Path) -> list[UserObject]:
     return [UserObject(path) for path in sorted((root / "sql").glob("*.sql"))]
 
 
+def creatable(root: Path) -> list[UserObject]:
+    """List the user's files that a warehouse of this process may create."""
+    return user_objects(root) if sql.takes_others() else []
+
+
 def named_in(text: str, users: Iterable[UserObject]) -> list[UserObject]:
     """List those that a query names, with those that they name: the others cost it nothing."""
     left, found, waiting = list(users), [], [text]
@@ -125,11 +130,13 @@ def ignored_in(root: Path, text: str) -> list[Fault]:
     return [own.ignored for own in named_in(text, user_objects(root)) if own.is_ignored]
 
 
-def create_all(con: duckdb.DuckDBPyConnection, objects: Iterable[UserObject]) -> dict[str, Fault]:
+def create_all(
+    objects: Iterable[UserObject], create: Callable[[UserObject], Fault | None]
+) -> dict[str, Fault]:
     """Create the user's objects, whatever the order in which they read each other; faults by name."""
     waiting = list(objects)
     while waiting:
-        faults = {own.name: fault for own in waiting if (fault := own.create(con)) is not None}
+        faults = {own.name: fault for own in waiting if (fault := create(own)) is not None}
         if len(faults) == len(waiting):
             return faults
         waiting = [own for own in waiting if own.name in faults]

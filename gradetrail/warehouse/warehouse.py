@@ -41,7 +41,7 @@ from gradetrail.warehouse.query import (
 )
 from gradetrail.warehouse.selection import by_age, select_run
 from gradetrail.warehouse.sides import CHANGES, COMPARISON, DIFF, Dimensions, sides
-from gradetrail.warehouse.user_objects import SHOWN, is_ours, user_objects
+from gradetrail.warehouse.user_objects import SHOWN, creatable, is_ours, user_objects
 
 if TYPE_CHECKING:
     import duckdb
@@ -346,7 +346,7 @@ class Warehouse:
                 self._catalog = Catalog(
                     self._live,
                     self._prices,
-                    users=user_objects(self.home),
+                    users=creatable(self.home),
                     as_of=self._as_of,
                     with_comments=self._with_comments,
                     threads=self._threads,

@@ -83,6 +83,46 @@ def test_views_say_in_the_database_what_they_say_in_the_warehouse(lab: Lab) -> N
             assert [dict(zip(names, row, strict=True)) for row in cursor.fetchall()] == lab.rows(query), view
 
 
+def test_views_of_the_user_are_created_in_the_database_within_limits(lab: Lab) -> None:
+    import duckdb
+
+    lab.write()
+    gradetrail("run", "spec.yaml")
+    own = lab.warehouse / "sql"
+    own.mkdir()
+    Path("secret.txt").write_text("secret")
+    for name, text in {
+        "first": "view first as select n from second", "second": "view second as select n from leaderboard",
+        "twice": "macro twice(x) as 2 * x",
+        "spy": f"view spy as from read_text('{Path('secret.txt').absolute()}')",
+        "bomb": "view bomb as from range(len(range(400000000)))",
+    }.items():  # fmt: skip
+        (own / f"{name}.sql").write_text(f"create {text}")
+    done = gradetrail("export", "--duckdb", "all.duckdb", "--memory", "512MB")
+    assert done.code == 0, done.err
+    for name, reason in (("spy", "file system operations are disabled"), ("bomb", "Out of Memory")):
+        assert f"warning: left out: {own.absolute() / name}.sql" in done.err and reason in done.err
+    with duckdb.connect("all.duckdb", read_only=True) as con:
+        assert con.execute("select twice(n) from first").fetchall() == [(12,)]
+        views = {name for (name,) in con.execute("select view_name from duckdb_views()").fetchall()}
+    assert {"first", "second", "leaderboard"} <= views and not {"spy", "bomb"} & views
+    assert sorted(path.name for path in Path().glob("all.duckdb*")) == ["all.duckdb"]
+
+
+def test_a_view_of_the_user_that_does_not_end_ends_the_export_and_is_named(lab: Lab) -> None:
+    lab.write()
+    gradetrail("run", "spec.yaml")
+    own = lab.warehouse / "sql"
+    own.mkdir()
+    (own / "endless.sql").write_text(
+        "create view endless as from range(levenshtein(repeat('ab', 90000), repeat('ba', 90000)))"
+    )
+    done = gradetrail("export", "--duckdb", "all.duckdb", "--timeout", "1")
+    assert done.code == 3
+    assert f"{own.absolute() / 'endless'}.sql: it took more than 1 s" in done.err
+    assert list(Path().glob("all.duckdb*")) == []
+
+
 def test_a_view_is_exported_whole_in_every_format(lab: Lab) -> None:
     lab.write()
     gradetrail("run", "spec.yaml")

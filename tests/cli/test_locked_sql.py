@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from gradetrail.errors import LimitError
+from gradetrail.errors import Fault, LimitError
 from gradetrail.warehouse import Warehouse
 from gradetrail.warehouse.locked import LockedWarehouse, limits_of
+from gradetrail.warehouse.user_objects import UserObject
 from tests.cli.command import gradetrail, tree
 
 MANY = "select i, i / 7 as x, case when i % 3 = 0 then null else 'é,\"' || i end as t from range(50000) s(i)"
@@ -185,6 +188,37 @@ def test_such_views_cost_others_nothing() -> None:
     assert gradetrail("show", "mine", "--memory", "256MB").code == 0
     done = gradetrail("sql", "select count(*) as n from mine", "--memory", "256MB", "--format", "csv")
     assert (done.code, done.out) == (0, "n\n3\n")
+
+
+def test_no_command_runs_sql_of_the_user_in_its_own_process(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor creates a view of theirs, whose names may be words of our queries: to bind one is to run parts."""
+    created: list[str] = []
+    create = UserObject.create
+
+    def noted(own: UserObject, con: duckdb.DuckDBPyConnection) -> Fault | None:
+        created.append(own.name)
+        return create(own, con)
+
+    monkeypatch.setattr(UserObject, "create", noted)
+    copy = tmp_path / "warehouse"
+    shutil.copytree(home / "warehouse", copy)
+    for word in ("model", "task", "standing", "mean", "a"):
+        (copy / "sql" / f"{word}.sql").write_text(f"create view {word} as select 1 as x")
+    spec = home / "specs" / "ten_tasks" / "ten_tasks.yaml"
+    for words in (
+        ("diff", "latest", "latest"), ("gate", "latest", "latest"), ("show",), ("show", "wrong"),
+        ("show", "pairwise", "--plot"), ("show", "mine"), ("sql", "from mine"), ("export", "graded"),
+        ("export", "latest", "--bundle", tmp_path / "b"), ("export", "--duckdb", tmp_path / "d"),
+        ("plan", spec), ("run", spec, "--new", "--limit", "2"), ("score", spec, "--preview"), ("check",),
+    ):  # fmt: skip
+        done = gradetrail(*words, "--warehouse", copy)
+        assert (done.code, created) == (0, []), (words, done.err)
+    # a program of the user's is its own process
+    with Warehouse(copy) as opened:
+        assert opened.rows("select count(*) from model")[1] == [(1,)]
+    assert created == ["model"]
 
 
 def test_a_query_sees_runs_as_of_a_day() -> None:
