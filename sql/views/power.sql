@@ -1,7 +1,7 @@
 -- What it takes to settle two entrants of a board: samples, or epochs of the same samples, and dollars.
 -- One row per (task, scorer, metric, pair), as in pairwise, if the difference seen is the true one.
 -- 80 % power in a two-sided test at 5 % of this pair alone; samples_needed_holm at 5 % / pairs. US dollars beyond what is spent. NULL: see reason.
--- Source: pairwise, epoch_totals, entrant_costs; macro samples_needed (Guenther 1981); epochs divide the variance within samples (Miller 2024).
+-- Source: pairwise, epoch_totals, entrant_costs, judge_costs; macro samples_needed (Guenther 1981); epochs divide the variance within samples (Miller 2024).
 create or replace view power as
 with spread as (
     select
@@ -25,7 +25,11 @@ spent as (
         case
             when run_models.provider in ('mock', 'replay') then 0.0
             else cast(entrant_costs.cost_usd as double)
-        end / nullif(entrant_counts.n_trials, 0) as usd_per_trial
+        end / nullif(entrant_counts.n_trials, 0) as answer_usd,
+        case
+            when judge_costs.n_answers is null then 0.0
+            else cast(judge_costs.cost_usd as double)
+        end / nullif(entrant_counts.n_trials, 0) as judge_usd
     from entrant_counts
     inner join run_models
         on entrant_counts.run_id = run_models.run_id
@@ -35,6 +39,10 @@ spent as (
         and entrant_counts.model = entrant_costs.model
         and entrant_counts.prompt = entrant_costs.prompt
         and entrant_costs.run_id in board_run_ids()
+    left join judge_costs
+        on entrant_counts.run_id = judge_costs.run_id
+        and entrant_counts.model = judge_costs.model
+        and entrant_counts.prompt = judge_costs.prompt
     where entrant_counts.run_id in board_run_ids()
 ),
 
@@ -50,8 +58,15 @@ paired as (
         b_spread.epochs as b_epochs,
         a_spread.within_variance / a_spread.epochs
         + b_spread.within_variance / b_spread.epochs as epoch_variance,
-        a_spent.usd_per_trial * a_spread.epochs + b_spent.usd_per_trial * b_spread.epochs as usd_per_sample,
-        a_spent.usd_per_trial is null as is_a_unpriced
+        (a_spent.answer_usd + a_spent.judge_usd) * a_spread.epochs
+        + (b_spent.answer_usd + b_spent.judge_usd) * b_spread.epochs as usd_per_sample,
+        a_spent.judge_usd * a_spread.epochs + b_spent.judge_usd * b_spread.epochs as judge_usd_per_sample,
+        case
+            when a_spent.answer_usd is null then concat('cost of ', pairwise.a_model, ' is not known')
+            when b_spent.answer_usd is null then concat('cost of ', pairwise.b_model, ' is not known')
+            when a_spent.judge_usd is null then concat('cost of judging ', pairwise.a_model, ' is not known')
+            when b_spent.judge_usd is null then concat('cost of judging ', pairwise.b_model, ' is not known')
+        end as usd_reason
     from pairwise
     left join spread as a_spread
         on pairwise.a_run_id = a_spread.run_id
@@ -124,6 +139,7 @@ select
     planned.epochs,
     planned.epochs_needed,
     planned.usd_per_sample,
+    planned.judge_usd_per_sample,
     case
         when planned.samples_needed is not null
             then greatest(0, planned.samples_needed - planned.n_shared) * planned.usd_per_sample
@@ -146,11 +162,7 @@ select
         when planned.epoch_variance = 0 then 'epochs never differ'
         else 'samples differ too much: epochs alone cannot'
     end as epochs_reason,
-    case
-        when planned.usd_per_sample is null and planned.is_a_unpriced
-            then concat('cost of ', planned.a_model, ' is not known')
-        when planned.usd_per_sample is null then concat('cost of ', planned.b_model, ' is not known')
-    end as usd_reason,
+    planned.usd_reason,
     planned.a_run_id,
     planned.b_run_id
 from planned
@@ -180,11 +192,12 @@ comment on column power.samples_needed is 'Shared samples that would find this d
 comment on column power.samples_needed_holm is 'The same where all pairs of the board are tested: at 5 % divided by their number.';
 comment on column power.epochs is 'Epochs of the side that has more.';
 comment on column power.epochs_needed is 'Epochs of both that would do on the same samples; NULL: see epochs_reason.';
-comment on column power.usd_per_sample is 'List price of one more sample, both sides with all their epochs; judges not counted.';
+comment on column power.usd_per_sample is 'List price of one more sample in US dollars: answers of both sides in all their epochs, and the judges of all the task''s scorers.';
+comment on column power.judge_usd_per_sample is 'Part of it for judges; 0 without a judge.';
 comment on column power.samples_usd is 'Price of the samples that are missing; 0 if there are enough.';
 comment on column power.epochs_usd is 'Price of the epochs that are missing; 0 if there are enough.';
 comment on column power.reason is 'Why samples_needed is NULL; NULL if it is not.';
 comment on column power.epochs_reason is 'Why epochs alone cannot settle it, or are not known to; NULL if they can.';
-comment on column power.usd_reason is 'Whose cost is not known; NULL if both are.';
+comment on column power.usd_reason is 'Whose cost, or whose judge''s, is not known; NULL if all are.';
 comment on column power.a_run_id is 'Run that shows a.';
 comment on column power.b_run_id is 'Run that shows b.';
