@@ -3,7 +3,8 @@
 -- reason is NULL for a ranked entrant; NULL mean means that nothing counts; n_ranked counts the ranked rows of the board.
 -- Source: the newest run that covers 95 % of the reference, else the newest; graded by the reference's definition if it can be.
 create or replace view board_rows as
-with entrant as (
+-- few: all boards have few rows, counted from millions
+with entrant as ( -- noqa: ST03
     select
         board_candidates.task,
         board_candidates.model,
@@ -23,6 +24,22 @@ with entrant as (
         and board_candidates.model = entrant_counts.model
         and board_candidates.prompt = entrant_counts.prompt
     where entrant_counts.run_id in board_run_ids()
+),
+
+board_total as ( -- noqa: ST03
+    select grade_totals.*
+    from grade_totals
+    where grade_totals.run_id in board_run_ids()
+),
+
+few_entrants as (
+    select few.*
+    from few(entrant) as few
+),
+
+few_totals as (
+    select few.*
+    from few(board_total) as few
 ),
 
 current_scorer as (
@@ -75,15 +92,14 @@ totalled as (
         arg_max(grade_totals.scorer_id, grade_totals.recency) filter (where entrant.is_reference) over (
             partition by entrant.task, current_scorer.scorer
         ) as reference_scorer_id
-    from entrant
+    from few_entrants as entrant
     inner join current_scorer
         on entrant.task = current_scorer.task
-    left join grade_totals
+    left join few_totals as grade_totals
         on entrant.run_id = grade_totals.run_id
         and entrant.model = grade_totals.model
         and entrant.prompt = grade_totals.prompt
         and current_scorer.scorer = grade_totals.scorer
-        and grade_totals.run_id in board_run_ids()
 ),
 
 fitting as (
