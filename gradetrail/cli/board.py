@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,11 +171,16 @@ def changes(warehouse: Warehouse, query: str, params: dict[str, Any]) -> str:
     con.register("change_row", warehouse.arrow(query, params))
     rows = sql.run_file(con, "commands/changes").fetchall()
     con.unregister("change_row")
+    return told_changes(rows) or "nothing to compare"
+
+
+def told_changes(rows: Iterable[tuple[str, str, str | None, int]]) -> str:
+    """Give a line for each scorer; rows are scorer, change, cause and number, those of a scorer together."""
     lines = []
     for scorer, group in groupby(rows, key=lambda row: row[0]):
         parts = [f"{n:,} {change}{f' ({cause})' if cause else ''}" for _, change, cause, n in group]
         lines.append(f"{scorer}: {', '.join(parts)}")
-    return "\n".join(lines) or "nothing to compare"
+    return "\n".join(lines)
 
 
 DIFF_COLUMNS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -149,16 +148,20 @@ def _exit_for(
 
 
 def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
+    from gradetrail.cli.board import told_changes
+
     flips = preview.flips
-    kinds = Counter((flip["scorer"], flip["change"]) for flip in flips)
     total = f"{preview.n_trials:,} trials of {preview.n_runs:,} {'run' if preview.n_runs == 1 else 'runs'}"
     if preview.n_unasked:
         n = preview.n_unasked
         say(f"judges would be asked about {n:,} {'answer' if n == 1 else 'answers'}, which are pending here")
-    if not flips:
+    if flips:
+        say(f"{total}, graded anew:\n{told_changes(preview.changes)}")
+        n_same = sum(flip["change"] == "same" for flip in flips)
+        if n_same:
+            say(f"of the same, {n_same:,} would have another outcome or extraction")
+    else:
         say(f"no grade would change ({total})")
-    for (scorer, change), n in sorted(kinds.items()):
-        say(f"{scorer}: {n:,} {change} ({total})")
     for moved in preview.ranks:
         board = moved.scorer if moved.metric == "score" else f"{moved.scorer} ({moved.metric})"
         entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"
@@ -187,13 +190,19 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
 
 def _examples(flips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Choose up to ten flips, verdicts before mere extractions, all kinds of change among them."""
-    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "pending": 2, "outcome": 2, "extraction": 3}
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    for flip in sorted(flips, key=lambda flip: order[flip["change"]]):
-        by_kind.setdefault(flip["change"], []).append(flip)
+    order = {"fixed": 0, "broken": 0, "up": 1, "down": 1, "same": 3}
+
+    def kind(flip: dict[str, Any]) -> tuple[int, str, bool]:
+        is_other_outcome = flip["old_outcome"] != flip["new_outcome"]
+        return order.get(flip["change"], 2), flip["change"], not is_other_outcome
+
+    by_kind: dict[tuple[int, str, bool], list[dict[str, Any]]] = {}
+    for flip in flips:
+        by_kind.setdefault(kind(flip), []).append(flip)
+    kinds = [by_kind[each] for each in sorted(by_kind)]
     chosen: list[dict[str, Any]] = []
-    while len(chosen) < EXAMPLES_SHOWN and any(by_kind.values()):
-        for rows in by_kind.values():
+    while len(chosen) < EXAMPLES_SHOWN and any(kinds):
+        for rows in kinds:
             if rows and len(chosen) < EXAMPLES_SHOWN:
                 chosen.append(rows.pop(0))
-    return sorted(chosen, key=lambda flip: order[flip["change"]])
+    return sorted(chosen, key=kind)

@@ -6,6 +6,7 @@ Invariant: grades come out of the same code as `score`, and ranks out of the sam
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,10 @@ class RankChange:
     """Whether grades of it are pending here, so that where it would stand is not known."""
 
 
+Change = tuple[str, str, str | None, int]
+"""scorer, change, cause, number of grades."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What would change."""
@@ -55,7 +60,11 @@ class Preview:
     n_runs: int
     n_trials: int
     flips: tuple[dict[str, Any], ...]
-    """One for each trial x scorer x metric whose score, outcome or extraction would differ."""
+    """One for each trial x scorer x metric whose score, outcome or extraction would differ.
+
+    `change` and `cause` are those of `diff`; `pending` where a judge is to be asked."""
+    changes: tuple[Change, ...] = ()
+    """How many grades would change in each way, those that would not among them; by scorer."""
     ranks: tuple[RankChange, ...] = ()
     """Entrants that would move, by task, scorer and new rank."""
     n_unasked: int = 0
@@ -91,11 +100,12 @@ def _preview(
     root: Path, work: Sequence[tuple[Spec, Sequence[str]]], executor: str | None, allow_unsafe: bool
 ) -> Preview:
     flips: list[dict[str, Any]] = []
+    changes = Counter[tuple[str, str, str | None]]()
     n_trials = n_runs = n_unasked = 0
     supposition = Supposition()
     waiting: set[tuple[str, ...]] = set()
     with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as opened:
-        con = opened.connection("trials", "graded")
+        con = opened.connection("macros", "definitions", "trials", "graded")
         for spec, run_ids in work:
             definitions = checked_definitions(spec)
             _suppose_task(supposition, spec, definitions)
@@ -115,7 +125,8 @@ def _preview(
                     found: dict[str, list[dict[str, Any]]] = {}
                     for definition, scores, n_open in source(run_id):
                         n_unasked += n_open
-                        found[definition.name] = _flips(con, run_id, definition, scores)
+                        found[definition.name], counted = _flips(con, run_id, spec, definition, scores)
+                        changes.update(counted)
                         supposition.scores[run_id, definition.scorer_id()] = scores
                     listed = [flip for definition in due[run_id] for flip in found[definition.name]]
                     flips += listed
@@ -125,20 +136,38 @@ def _preview(
                         if flip["change"] == "pending"
                     }
         ranks = _rank_changes(opened, supposition, waiting) if supposition.scores else ()
-    return Preview(n_runs, n_trials, tuple(flips), tuple(ranks), n_unasked)
+    told = tuple((*key, n) for key, n in sorted(changes.items(), key=_told_order))
+    return Preview(n_runs, n_trials, tuple(flips), told, tuple(ranks), n_unasked)
+
+
+def _told_order(item: tuple[tuple[str, str, str | None], int]) -> tuple[str, int, str, str]:
+    (scorer, change, cause), n = item
+    return scorer, -n, change, cause or ""
 
 
 def _flips(
-    con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, scores: pa.Table
-) -> list[dict[str, Any]]:
-    """Compare grades with the stored newest ones of the same scorer name; one dict per change."""
+    con: duckdb.DuckDBPyConnection, run_id: str, spec: Spec, definition: Definition, scores: pa.Table
+) -> tuple[list[dict[str, Any]], dict[tuple[str, str, str | None], int]]:
+    """Compare grades with the stored newest ones of the same scorer name: what changes, and the counts."""
+    record = definition.record()
+    worst = record["score_min" if record["higher_is_better"] else "score_max"]
+    names = {"run_id": run_id, "scorer": definition.name}
+    policy = {
+        "unanswered_score": None if spec.unanswered == "exclude" else worst,
+        "pass_threshold": record["pass_threshold"],
+        "higher_is_better": record["higher_is_better"],
+    }
     con.register("new_score", scores)
     try:
-        found = sql.run_file(con, "scoring/flips", {"run_id": run_id, "scorer": definition.name})
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        sql.run_file(con, "scoring/flip", names | policy)
+        found = sql.run_file(con, "scoring/flips", names)
+        columns = [column[0] for column in found.description or ()]
+        listed = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+        counts = sql.run_file(con, "scoring/flip_counts").fetchall()
     finally:
+        sql.run_file(con, "scoring/no_flip")
         con.unregister("new_score")
+    return listed, {(definition.name, change, cause): n for change, cause, n in counts}
 
 
 def _suppose_task(supposition: Supposition, spec: Spec, definitions: Sequence[Definition]) -> None:

@@ -7,8 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gradetrail import pipeline
 from gradetrail.pipeline import RankChange
+from gradetrail.warehouse import Warehouse
 from tests.pipeline.lab import Lab, chat, question_of
 from tests.servers import Call, Reply
 
@@ -53,7 +56,8 @@ def test_it_tells_flips_and_their_direction_and_who_moves_on_the_board(lab: Lab)
     found = pipeline.preview(stricter, warehouse=lab.warehouse)
     assert contents(lab.warehouse) == before
     changes = Counter((flip["model"], flip["change"]) for flip in found.flips)
-    assert changes == {("m1", "broken"): 3, ("m2", "extraction"): 2, ("m2", "outcome"): 1}
+    assert changes == {("m1", "broken"): 3, ("m2", "same"): 3}
+    assert found.changes == (("includes", "broken", "scorer", 3), ("includes", "same", None, 3))
     assert found.ranks == (
         RankChange("sums", "includes", "score", "m2", "default", "2", "1", 2 / 3, 2 / 3),
         RankChange("sums", "includes", "score", "m1", "default", "1", "2", 1.0, 0.0),
@@ -72,6 +76,51 @@ def test_what_it_foretells_comes(lab: Lab) -> None:
     assert ranks == {change.model: change.new_rank for change in found.ranks}
     assert pipeline.preview(stricter, warehouse=lab.warehouse).flips == ()
     assert pipeline.preview_all(warehouse=lab.warehouse).ranks == ()
+
+
+def told(lab: Lab, found: pipeline.Preview) -> dict[str, set[tuple[str, str | None, int]]]:
+    """Give what `diff` counts for each scorer that the preview looked at, of its newest two definitions."""
+    counted = {}
+    with Warehouse(lab.warehouse) as opened:
+        for scorer in {scorer for scorer, *_ in found.changes}:
+            query, params = opened.diff_query("latest", scorers=(f"{scorer}~1", scorer), include_same=True)
+            text = f"select change, cause, count(*) as n from ({query}) group by all"
+            counted[scorer] = {tuple(row) for row in opened.rows(text, params)[1]}
+    return counted
+
+
+@pytest.mark.parametrize("unanswered", ["wrong", "exclude"])
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        {"type": "exact", "extract": "Answer: (.*)"},
+        {"type": "f1", "extract": r"(\w+)$"},
+        {"type": "edit_distance", "measure": "distance"},
+        {"type": "sql", "sql": "case when text = 'none' then null else 1 end"},
+        {"type": "sql", "sql": "case when text = 'none' then text::integer else 1 end"},
+    ],
+    ids=str,
+)
+def test_it_counts_changes_as_diff_counts_them_afterwards(lab: Lab, scorer: Any, unanswered: str) -> None:
+    parts = {**lab_with_two(lab), "unanswered": unanswered}
+    lab.run(lab.spec(scorer=None, scorers={"s": "includes"}, **parts))
+    other = lab.spec(scorer=None, scorers={"s": scorer}, **parts)
+    found = pipeline.preview(other, warehouse=lab.warehouse)
+    pipeline.score(other, warehouse=lab.warehouse)
+    foretold = {(change, cause, n) for _, change, cause, n in found.changes}
+    assert told(lab, found) == {"s": foretold}
+    assert sum(n for *_, n in foretold) == 6
+    back = pipeline.preview(
+        lab.spec(scorer=None, scorers={"s": "includes"}, **parts), warehouse=lab.warehouse
+    )
+    assert sum(n for *_, n in back.changes) == 6
+
+
+def test_a_scorer_of_a_new_name_has_nothing_to_be_compared_with(lab: Lab) -> None:
+    parts = lab_with_two(lab)
+    lab.run(lab.spec(scorer=None, scorers={"s": "includes"}, **parts))
+    more = lab.spec(scorer=None, scorers={"s": "includes", "t": "exact"}, **parts)
+    assert pipeline.preview(more, warehouse=lab.warehouse).changes == (("t", "one_sided", None, 6),)
 
 
 def test_all_history_is_every_run_of_every_task(lab: Lab) -> None:
