@@ -10,7 +10,6 @@ of `sql/`.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from enum import EnumMeta
@@ -125,10 +124,10 @@ def views() -> Iterator[str]:
         if arguments:
             nulls = ", ".join("null" for _ in arguments[0])
             described = con.execute(f"describe select * from {sql.quoted(name)}({nulls})").fetchall()
-            said = dict(re.findall(rf"^-- {name}\.(\w+): (.+)$", sql.text_of(f"views/{name}"), re.MULTILINE))
+            notes = sql.column_notes(f"views/{name}")
             yield from table(
                 ("column", "type", "meaning"),
-                ((f"`{column}`", kind, said.get(column, "")) for column, kind, *_ in described),
+                ((f"`{column}`", kind, notes.get(column, "")) for column, kind, *_ in described),
             )
         else:
             yield from table(("column", "type", "meaning"), columns)

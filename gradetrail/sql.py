@@ -66,6 +66,12 @@ def summary_of(name: str) -> str:
     return text_of(name).partition("\n")[0].removeprefix("--").strip()
 
 
+def column_notes(name: str) -> dict[str, str]:
+    """Give what the columns of `layer/stem`, a macro with rows, are; DuckDB keeps comments of views alone."""
+    stem = name.partition("/")[2]
+    return dict(re.findall(rf"^-- {stem}\.(\w+): (.+)$", text_of(name), re.MULTILINE))
+
+
 @cache
 def names(layer: str) -> tuple[str, ...]:
     """List the objects of a layer, sorted."""
@@ -336,9 +342,21 @@ def arrow_file(
     return table
 
 
-def select_from(view: str, equal: Iterable[str] = (), limit: int | None = None) -> str:
+def key_of_unsorted(view: str) -> list[str]:
+    """List the columns that tell rows apart, for a view of ours that has no order; none for others."""
+    if view not in names("views") or "\norder by" in text_of(f"views/{view}"):
+        return []
+    grain = re.search(r"^-- One row per \(([\w, ]+)\)", text_of(f"views/{view}"), re.MULTILINE)
+    return grain[1].split(", ") if grain else []
+
+
+def select_from(
+    view: str, equal: Iterable[str] = (), limit: int | None = None, order: Iterable[str] = ()
+) -> str:
     """Give the query of a view's rows, with a bound parameter for each column in `equal`."""
     conditions = " and ".join(f"{quoted(column)} = ${column}" for column in equal)
     where = f" where {conditions}" if conditions else ""
+    sorting = ", ".join(map(quoted, order))
+    sorted_by = f" order by {sorting}" if sorting else ""
     most = f" limit {int(limit)}" if limit is not None else ""
-    return f"from {quoted(view)}{where}{most}"
+    return f"from {quoted(view)}{where}{sorted_by}{most}"

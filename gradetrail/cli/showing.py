@@ -110,7 +110,7 @@ def show(
         if task is not None:
             conditions["task"] = task
         _check_columns(opened, view, conditions)
-        query = sql_files.select_from(view, conditions, limit)
+        query = sql_files.select_from(view, conditions, limit, sql_files.key_of_unsorted(view))
         if form in (Format.table, Format.markdown):
             has_runs = _has_runs(opened, run, task)
             names, rows = opened.rows(query, conditions)

@@ -112,7 +112,9 @@ def _columns(root: Path, name: str) -> list[list[Any]]:
     if name in known:
         con = _catalog()
         nulls = ", ".join("null" for _ in _arguments(con)[name])
-        return [[row[0], row[1], None] for row in con.execute(f"describe from {name}({nulls})").fetchall()]
+        described = con.execute(f"describe from {name}({nulls})").fetchall()
+        notes = sql.column_notes(known[name])
+        return [[column, kind, notes.get(column)] for column, kind, *_ in described]
     if is_warehouse(root):
         with LockedWarehouse(root) as opened:
             opened.check_view(name)

@@ -186,6 +186,16 @@ def test_bare_show_is_the_leaderboard_of_all_tasks(lab: Lab) -> None:
     )
 
 
+def test_graded_trials_are_shown_by_run_entrant_and_sample(lab: Lab) -> None:
+    lab.write(models=[lab.model(name=name) for name in ("m2", "m1")], epochs=2)
+    gradetrail("run", "spec.yaml")
+    lines = gradetrail("show", "graded", "latest", "--format", "jsonl").out.splitlines()
+    keys = [(row["model"], row["sample_id"], row["epoch"]) for row in map(json.loads, lines)]
+    assert len(keys) == 24
+    assert keys == sorted(keys)
+    assert gradetrail("show", "graded", "--limit", "3", "--format", "jsonl").out.splitlines() == lines[:3]
+
+
 def test_sql_reads_a_query_from_stdin_and_binds_values(lab: Lab) -> None:
     lab.write()
     gradetrail("run", "spec.yaml")

@@ -102,9 +102,7 @@ def test_a_macro_with_rows_says_at_its_end_what_each_column_is(con, name):
     columns = con.execute(
         f"describe select * from {stem}({', '.join('null' for _ in parameters)})"
     ).fetchall()
-    assert re.findall(rf"^-- {stem}\.(\w+): \S.*$", sql.text_of(name), re.MULTILINE) == [
-        c[0] for c in columns
-    ]
+    assert list(sql.column_notes(name)) == [column[0] for column in columns]
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
