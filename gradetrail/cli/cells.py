@@ -110,7 +110,7 @@ def shown(value: Any, decimals: int | None = None) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
+        return value.replace(microsecond=0, tzinfo=None).isoformat(sep=" ")
     if isinstance(value, list | tuple | dict):
         return escaped(json.dumps(plain(value), ensure_ascii=False))
     return escaped(str(plain(value)))

@@ -22,7 +22,7 @@ from gradetrail.sql_child.limits import MB, Limits, allow_cpu, bind
 from gradetrail.sql_child.serving import Reply, TooLargeError, serve
 from gradetrail.sql_child.values import NestedError, Row, encode
 from gradetrail.warehouse import Warehouse
-from gradetrail.warehouse.query import Params, portable
+from gradetrail.warehouse.query import Params, Spelled, executed, portable
 
 SHARE_OF_DUCKDB = 0.5
 """Of the memory, what DuckDB keeps to by itself before it writes to its temporary folder. A sort that does
@@ -91,7 +91,7 @@ class Worker:
         most = header["most"]
 
         def rows(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> None:
-            self._send_rows(cursor.execute(text, params), most, reply)
+            self._send_rows(executed(cursor, text, params, most), most, reply)
 
         def arrow(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> None:
             import pyarrow as pa
@@ -103,7 +103,7 @@ class Worker:
 
         self._opened.fetch(header["sql"], header["params"], arrow if header["is_arrow"] else rows)
 
-    def _send_rows(self, result: duckdb.DuckDBPyConnection, most: int | None, reply: Reply) -> None:
+    def _send_rows(self, result: duckdb.DuckDBPyConnection | Spelled, most: int | None, reply: Reply) -> None:
         reply({"begin": [str(column[0]) for column in result.description or ()]}, b"")
         left, count = most, FIRST_ROWS
         while rows := result.fetchmany(count if left is None else min(count, left)):

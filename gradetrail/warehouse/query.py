@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +37,9 @@ FOREIGN = frozenset(
     {"interval", "union", "uhugeint", "variant", "geometry", "bit", "bignum", "time with time zone"}
 )
 """Types that Arrow, Polars or Parquet refuse, or take for other values."""
+SPANS = frozenset({"interval"})
+HUGE = "hugeint"
+"""What `sum` gives of integers, which frames have as a decimal."""
 NESTED = frozenset({"list", "array", "struct", "map"})
 
 FILE_REFUSED = "Permission Error: Cannot access "
@@ -49,11 +53,37 @@ UNKNOWN_TABLE = re.compile(
 """What DuckDB says of a table that is none; its own suggestions are names of system tables."""
 
 
+@dataclass(slots=True)
+class Spelled:
+    """A result that is held whole, whose time spans are text."""
+
+    description: list[tuple[Any, ...]]
+    rows: list[Row]
+
+    def fetchmany(self, size: int) -> list[Row]:
+        """Give the next rows, none at the end."""
+        piece, self.rows = self.rows[:size], self.rows[size:]
+        return piece
+
+
+def executed(
+    cursor: duckdb.DuckDBPyConnection, text: str, params: Params, most: int | None = None
+) -> duckdb.DuckDBPyConnection | Spelled:
+    """Run a query; time spans come as the text that DuckDB gives, since those of Python have no months."""
+    result = cursor.execute(text, params)
+    if not any(_is_foreign(kind, SPANS) for _, kind, *_ in result.description or ()):
+        return result
+    cursor.abort()
+    relation = _as_text(cursor.sql(text, params=params), SPANS)
+    names = [(name,) for name in relation.columns]
+    return Spelled(names, (relation if most is None else relation.limit(most)).fetchall())
+
+
 def fetch_rows(
     cursor: duckdb.DuckDBPyConnection, text: str, params: Params, most: int | None = None
 ) -> tuple[list[str], list[Row]]:
     """Give column names and rows of plain Python values; at most so many of them."""
-    result = cursor.execute(text, params)
+    result = executed(cursor, text, params, most)
     names = [str(column[0]) for column in result.description or ()]
     rows: list[Row] = []
     while most is None or len(rows) < most:
@@ -69,10 +99,14 @@ def portable(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> du
 
     The text is what DuckDB's cast to varchar says; a list or struct of such values is text as a whole.
     """
+    return _as_text(cursor.sql(text, params=params), FOREIGN)
+
+
+def _as_text(relation: duckdb.DuckDBPyRelation, kinds: frozenset[str]) -> duckdb.DuckDBPyRelation:
+    """Give a relation with the columns that are of such types, or hold values of them, as text."""
     import duckdb
 
-    relation = cursor.sql(text, params=params)
-    foreign = [_is_foreign(kind) for kind in relation.types]
+    foreign = [_is_foreign(kind, kinds) for kind in relation.types]
     if not any(foreign):
         return relation
     # by place, since names may repeat
@@ -85,21 +119,32 @@ def portable(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> du
     )
 
 
-def _is_foreign(kind: duckdb_types.DuckDBPyType | int | list[str]) -> bool:
+def _is_foreign(kind: duckdb_types.DuckDBPyType | int | list[str], kinds: frozenset[str]) -> bool:
     if isinstance(kind, int | list):
         # the size of an array, or the values of an enum
         return False
-    if kind.id in FOREIGN:
+    if kind.id in kinds:
         return True
     children = [child for _, child in kind.children] if kind.id in NESTED else []
     # Parquet has no map without a type of its keys
-    return any(map(_is_foreign, children)) or (kind.id == "map" and str(children[0]) == '"NULL"')
+    is_untyped_map = kinds is FOREIGN and kind.id == "map" and str(children[0]) == '"NULL"'
+    return is_untyped_map or any(_is_foreign(child, kinds) for child in children)
 
 
 def fetch_polars(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pl.DataFrame:
     """Give a Polars frame."""
-    frame: pl.DataFrame = portable(cursor, text, params).pl()
-    return frame
+    relation = portable(cursor, text, params)
+    frame: pl.DataFrame = relation.pl()
+    whole = [name for name, kind in zip(frame.columns, relation.types, strict=True) if kind.id == HUGE]
+    return frame.with_columns(_whole_numbers(frame[name]) for name in whole) if whole else frame
+
+
+def _whole_numbers(column: pl.Series) -> pl.Series:
+    """Give what `sum` makes of integers as integers, where these are large enough; else as it is."""
+    import polars as pl
+
+    numbers = column.cast(pl.Int64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() else column
 
 
 def fetch_arrow(cursor: duckdb.DuckDBPyConnection, text: str, params: Params) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -83,6 +84,34 @@ def test_types_that_frames_and_parquet_do_not_hold_are_the_text_that_duckdb_give
     done = gradetrail("sql", query.replace("$v", "'v'"), "--format", "parquet", "--warehouse", empty)
     assert (done.code, done.err) == (0, "")
     assert tuple(pq.read_table(io.BytesIO(done.raw)).to_pylist()[0].values()) == expected
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_time_spans_keep_their_months_in_every_format(empty: Path, most: int | None) -> None:
+    query = (
+        "select to_months(i::int) as span, [to_months(1)] as spans, i as n, time '12:00' as t"
+        " from range(3) as t(i) order by i desc"
+    )
+    spans = ["2 months", "1 month", "00:00:00"]
+    with Warehouse(empty) as opened:
+        names, rows = opened.rows(query, most=most)
+        assert names == ["span", "spans", "n", "t"]
+        assert rows == [(span, "[1 month]", 2 - n, time(12)) for n, span in enumerate(spans)][:most]
+        assert opened.sql(query)["span"].to_list() == spans
+    for form in ("csv", "jsonl", "table", "markdown"):
+        done = gradetrail("sql", query, "--format", form, "--warehouse", empty)
+        assert [
+            span for line in done.out.splitlines() for span in spans if span in line.split("[")[0]
+        ] == spans
+
+
+def test_a_sum_of_integers_is_an_integer_in_a_frame_where_it_is_not_too_large(empty: Path) -> None:
+    huge = 2**126
+    query = "select sum(i) as s, $huge::hugeint as h, null::hugeint as z from range(10) as t(i)"
+    with Warehouse(empty) as opened:
+        frame = opened.sql(query, {"huge": str(huge)})
+    assert [str(kind) for kind in frame.dtypes] == ["Int64", "Decimal(precision=38, scale=0)", "Int64"]
+    assert frame.rows() == [(45, huge, None)]
 
 
 def test_columns_of_one_name_keep_their_order_and_rows_beside_one_that_becomes_text(empty: Path) -> None:
