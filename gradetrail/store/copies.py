@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from gradetrail.store.claim import told
+from gradetrail.errors import Fault, StoreError
 from gradetrail.store.remote import Version
 
 _UNFIT = re.compile(r"[^A-Za-z0-9-]+")
@@ -51,22 +51,36 @@ class Copies:
             return False
 
     def write(self, write: Callable[[BinaryIO], object]) -> Path:
-        """Write a file that is no copy yet; OSError if that cannot be done."""
+        """Write a file that is no copy yet; FileNotFoundError is what `write` raised."""
         folder = self.folder / FILLING
         file = folder / secrets.token_hex(8)
-        folder.mkdir(parents=True, exist_ok=True)
+        with self._told():
+            folder.mkdir(parents=True, exist_ok=True)
+            sink = file.open("xb")
         try:
-            with file.open("xb") as sink:
+            with self._told(passing=FileNotFoundError), sink:
                 write(sink)
         except BaseException:
             file.unlink(missing_ok=True)
             raise
         return file
 
+    @contextlib.contextmanager
+    def _told(self, passing: type[OSError] | tuple[()] = ()) -> Iterator[None]:
+        """Turn errors of the disk into StoreError, but for one that has another meaning."""
+        try:
+            yield
+        except passing:
+            raise
+        except OSError as error:
+            fix = "free some space there, or set GRADETRAIL_CACHE to a folder that you may write to"
+            reason = f"cannot keep copies of objects: {error.strerror or error}"
+            raise StoreError(Fault(reason, str(self.folder), fix=fix)) from error
+
     def keep(self, file: Path, name: str, version: Version) -> Path:
         """Make a written file the copy of a version."""
         path = self.path(name, version)
-        with told("write", path):
+        with self._told():
             while True:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 try:

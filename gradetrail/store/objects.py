@@ -22,19 +22,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gradetrail.errors import Fault, StoreError
-from gradetrail.store.claim import store_error, told
 from gradetrail.store.copies import Copies, cache_folder
 from gradetrail.store.layout import JOURNAL, LOCK, parse_part, run_lock
 from gradetrail.store.leases import LAPSE_S, Lease, SpooledPart, claims_in, holder, numbers_of, take
-from gradetrail.store.remote import Remote, Version
+from gradetrail.store.packs import FOLDER
+from gradetrail.store.remote import TEMPORARY, Remote, Version
 from gradetrail.store.storage import LocalStorage
 
 AT_ONCE = 8
 """Objects that are fetched at a time."""
 LOGS = "logs/"
 """Logs stay on the machine that wrote them."""
-_TRIES = "clock"
-"""Folder of objects that are made to learn something of the store."""
+_TRIED = "creates-once"
+"""Marks in the spool that the store was seen to refuse a second creation."""
 
 
 def state_folder() -> Path:
@@ -65,8 +65,7 @@ class ObjectStorage:
         if prices is not None:
             wanted["prices.yaml"] = prices
         home = self._spool.root
-        with told("write", home):
-            (home / "sql").mkdir(parents=True, exist_ok=True)
+        self._make_spool("sql")
         there = {f"sql/{path.name}" for path in (home / "sql").iterdir()} | {"prices.yaml"}
         for name in there - wanted.keys():
             self._spool.delete(name)
@@ -87,13 +86,18 @@ class ObjectStorage:
 
     def prepare(self) -> tuple[str, ...]:
         """List what is at the top; where that is nothing, find out whether the store serves."""
-        names = tuple(name for name in self._remote.top() if name != _TRIES)
+        names = tuple(name for name in self._remote.top() if name != TEMPORARY)
         if not names:
-            self._remote.check_creates()
+            self.check_writable()
         return names
 
     def check_writable(self) -> None:
-        """Do nothing: the first write tells."""
+        """Raise StoreError unless a second creation is refused; on each machine that is tried once."""
+        if self._spool.root.exists() and self._spool.has(_TRIED):
+            return
+        self._remote.check_creates()
+        self._make_spool()
+        self._spool.create(_TRIED, lambda file: file.write(b""))
 
     def exists(self) -> bool:
         """Say whether anything is there."""
@@ -164,12 +168,7 @@ class ObjectStorage:
 
     def _download(self, name: str) -> Path:
         found: list[Version] = []
-        try:
-            file = self._copies.write(lambda sink: found.append(self._remote.download(name, sink)))
-        except FileNotFoundError:
-            raise FileNotFoundError(name) from None
-        except OSError as error:
-            raise store_error(error, "write", str(self._copies.folder)) from error
+        file = self._copies.write(lambda sink: found.append(self._remote.download(name, sink)))
         self._seen[name] = found[0]
         return self._copies.keep(file, name, found[0])
 
@@ -206,8 +205,7 @@ class ObjectStorage:
         """Publish what `write` writes under a new name; False if the name is taken."""
         if self.has(name):
             return False
-        with told("write", self._copies.folder):
-            file = self._copies.write(write)
+        file = self._copies.write(write)
         try:
             version = self._remote.create(name, file)
             if version is None:
@@ -243,14 +241,24 @@ class ObjectStorage:
     def delete_temporary(self, folder: str, prefix: str) -> None:
         """Do nothing: an object is there whole or not at all."""
 
-    def old_temporary(self, folder: str, before: float) -> Iterator[str]:  # noqa: ARG002 - see above
-        """Find nothing: an object is there whole or not at all."""
-        return iter(())
+    def old_temporary(self, folder: str, before: float) -> Iterator[str]:
+        """List what dead writers were sending, beside the packs, before that moment of the store's clock."""
+        if folder == FOLDER:
+            for file, version in self._remote.list(TEMPORARY).items():
+                if version.modified <= before:
+                    yield f"{TEMPORARY}/{file}"
+
+    def _make_spool(self, folder: str = "") -> None:
+        try:
+            self._spool.path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot keep answers until they are uploaded: {error.strerror or error}"
+            fix = "set XDG_STATE_HOME to a folder that you may write to"
+            raise StoreError(Fault(reason, str(self._spool.root), fix=fix)) from error
 
     @cached_property
     def _spool_id(self) -> str:
-        with told("write", self._spool.root):
-            self._spool.root.mkdir(parents=True, exist_ok=True)
+        self._make_spool()
         self._spool.create("spool-id", lambda file: file.write(secrets.token_hex(16).encode()))
         return self._spool.read("spool-id").decode()
 

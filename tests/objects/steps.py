@@ -1,6 +1,6 @@
 """Kills a process at each request that changes an object store, before it and after it.
 
-    python -m tests.objects.steps BUCKET FOLDER FIRST EVERY
+    python -m tests.objects.steps s3://BUCKET FOLDER FIRST EVERY
 
 What is done: a run is planned, answered in several parts, graded, packed, gone on with, packed again,
 and another run is removed with its answers. Each time another process reads what is there, a third
@@ -27,6 +27,7 @@ import pyarrow.parquet  # noqa: F401
 from obstore.store import from_url
 
 from gradetrail.store import Store
+from gradetrail.store.places import place_name
 from gradetrail.store.removal import Removal
 from tests.store.rows import OTHER, RUN, SCORER, answered, rows_of, score, statuses, table_of, trial
 
@@ -47,12 +48,10 @@ def begin(root: Path) -> None:
 
 def copied(source: Path, target: Path) -> None:
     """Copy every object below one address to below another."""
-    bucket, _, prefix = str(source).removeprefix("s3:/").partition("/")
-    store = from_url(f"s3://{bucket}", client_options={"allow_http": True})
-    for chunk in obstore.list(store, prefix):
+    stores = [from_url(place_name(place), client_options={"allow_http": True}) for place in (source, target)]
+    for chunk in obstore.list(stores[0]):
         for meta in chunk:
-            name = str(meta["path"]).replace(prefix, target.name, 1)
-            obstore.put(store, name, obstore.get(store, meta["path"]).bytes())
+            obstore.put(stores[1], meta["path"], obstore.get(stores[0], meta["path"]).bytes())
 
 
 def write(store: Store, run_id: str, numbers: range, promised: Path) -> None:
@@ -139,7 +138,7 @@ class Trials:
 
     def __init__(self, bucket: str, folder: Path) -> None:
         self.bucket, self.folder = bucket, folder
-        self.template = Path(f"s3://{bucket}/template")
+        self.template = Path(f"{bucket}/template")
         assert self.child(folder / "template", lambda: begin(self.template))[0] == 0
 
     def child(self, machine: Path, work: Callable[[], Any]) -> tuple[int, Any]:
@@ -163,7 +162,7 @@ class Trials:
 
     def at(self, step: int) -> dict[str, Any]:
         """Kill at a step, read, do it again, and read on another machine."""
-        root = Path(f"s3://{self.bucket}/step-{step}")
+        root = Path(f"{self.bucket}/step-{step}")
         one, two = self.folder / f"one-{step}", self.folder / f"two-{step}"
         promised = self.folder / f"promised-{step}"
         assert self.child(one, lambda: copied(self.template, root))[0] == 0

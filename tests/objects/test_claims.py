@@ -31,7 +31,8 @@ def claimed(root: Path) -> Holding | None:
     return Store(root).storage.claim(NAME)
 
 
-def test_a_claim_has_one_holder_on_one_machine_and_on_two(address: Path, machine: Machine) -> None:
+def test_a_claim_has_one_holder_on_one_machine_and_on_two(any_address: Path, machine: Machine) -> None:
+    address = any_address
     first = claimed(address)
     assert first is not None
     assert claimed(address) is None

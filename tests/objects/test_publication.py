@@ -12,8 +12,9 @@ from gradetrail.store import Store
 from gradetrail.store.copies import Copies, cache_folder
 from gradetrail.store.objects import ObjectStorage
 from gradetrail.store.places import is_warehouse, place_name, storage_at
-from gradetrail.store.remote import Version
+from gradetrail.store.remote import TEMPORARY, Remote, Version
 from tests.objects.places import Machine, in_bucket
+from tests.objects.steps import copied
 from tests.store.rows import RUN, answered, planned, statuses, texts
 from tests.store.test_processes import outputs
 
@@ -35,8 +36,24 @@ def test_a_store_that_lets_two_create_one_object_is_refused_before_anything_is_w
     with pytest.raises(StoreError, match="lets two writers create one object"):
         Store(address)
     assert not is_warehouse(address)
-    assert storage_at(address).prepare is not None
-    assert ObjectStorage(str(address)).list("clock") == []
+    assert ObjectStorage(str(address)).list(TEMPORARY) == []
+
+
+def test_a_warehouse_that_was_copied_to_such_a_store_is_read_there_and_not_written(
+    address: Path, s3_server: str, tmp_path: Path
+) -> None:
+    planned(address, 1)
+    careless = in_bucket(s3_server, "careless")
+    copied(address, careless)
+    with pytest.raises(StoreError, match="lets two writers create one object"):
+        Store(careless)
+    assert statuses(Store(careless, create=False).live()) == {"pending": 1}
+
+
+def test_a_store_is_tried_once_on_each_machine(address: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store(address)
+    monkeypatch.setattr(Remote, "check_creates", lambda _: pytest.fail("tried again"))
+    Store(address)
 
 
 def test_a_store_that_denies_access_says_what_is_needed(machine: Machine, s3_server: str) -> None:
@@ -75,9 +92,9 @@ def test_a_store_that_is_away_for_a_moment_does_not_end_a_run(machine: Machine, 
     assert texts(store.live()) == ["answer 0", "answer 1", "answer 2"]
 
 
-def test_of_processes_that_create_one_name_with_different_content_one_wins(address: Path) -> None:
-    Store(address)
-    assert sorted(outputs(SAME, address, *range(6))) == ["False"] * 5 + ["True"]
+def test_of_processes_that_create_one_name_with_different_content_one_wins(any_address: Path) -> None:
+    Store(any_address)
+    assert sorted(outputs(SAME, any_address, *range(6))) == ["False"] * 5 + ["True"]
 
 
 def test_processes_that_fill_one_cache_at_once_all_read_the_whole_object(

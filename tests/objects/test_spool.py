@@ -35,11 +35,11 @@ def texts_by(prefix: str, store: Store) -> list[str]:
 
 @pytest.mark.parametrize("part_rows", [1000, 7])
 def test_a_killed_writer_goes_on_from_what_it_has_on_its_machine(
-    address: Path, monkeypatch: pytest.MonkeyPatch, part_rows: int
+    any_address: Path, monkeypatch: pytest.MonkeyPatch, part_rows: int
 ) -> None:
     monkeypatch.setenv("GRADETRAIL_UPLOAD_S", "3600")
-    store = planned(address, 10 * N)
-    kill_a_writer(address, part_rows=part_rows)
+    store = planned(any_address, 10 * N)
+    kill_a_writer(any_address, part_rows=part_rows)
     before = store.live()
     assert before.damaged == []
     assert len(texts(before)) < N - 3, "the last part was not uploaded"
