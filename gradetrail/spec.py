@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +36,15 @@ from gradetrail.yaml_source import Place, Source, read_source
 
 __all__ = [
     "NAME", "PARAMETERS", "PROVIDERS", "Choices", "Confidence", "Dataset", "FewShot", "Model", "Prompt",
-    "RequestParams", "RunKnobs", "Spec", "load_spec", "spec_from",
+    "RequestParams", "RunKnobs", "Spec", "kept_bytes", "load_spec", "spec_from",
 ]  # fmt: skip
 
 INLINE_LIMIT = 1_000_000
 """Bytes up to which a text file named by the spec is kept whole; above, its digest."""
+UNPACKED_LIMIT = 1 << 28
+"""Bytes up to which a file is kept compressed, so that reading it back fits in memory."""
+DIGEST, PACKED = "sha256:", "zlib:"
+"""How the text begins that stands for a file which is not kept, or is kept compressed."""
 DRAFTS = 5
 """Times that what is at fault is left out, since leaving it out may leave a block incomplete."""
 PROVIDERS = ("anthropic", "http", "mock", "openai", "openai_compatible", "python", "replay")
@@ -179,6 +185,14 @@ class Spec(Block):
         paths = {name: self.path(name) for name in names}
         return {name: _text_of(path.read_bytes()) for name, path in paths.items() if path.is_file()}
 
+    def kept(self, names: Iterable[str]) -> dict[str, str]:
+        """Read files that the spec names, to be kept whole: as they are if short text, else compressed.
+
+        One that is large even so is given as `sha256:<hex>`; `kept_bytes` reads the others.
+        """
+        paths = {name: self.path(name) for name in names}
+        return {name: _packed(path.read_bytes()) for name, path in paths.items() if path.is_file()}
+
     def where(self, *place: str | int) -> str:
         """Give `file:line` of a place in the spec, for messages."""
         if self._source is None:
@@ -203,11 +217,29 @@ class Spec(Block):
 
 
 def _text_of(data: bytes) -> str:
-    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    digest = f"{DIGEST}{hashlib.sha256(data).hexdigest()}"
     try:
         return data.decode() if len(data) <= INLINE_LIMIT else digest
     except UnicodeDecodeError:
         return digest
+
+
+def _packed(data: bytes) -> str:
+    text = _text_of(data)
+    if not text.startswith((DIGEST, PACKED)):
+        return text
+    packed = PACKED + b64encode(zlib.compress(data)).decode()
+    is_small = len(packed) <= INLINE_LIMIT and len(data) <= UNPACKED_LIMIT
+    return packed if is_small else f"{DIGEST}{hashlib.sha256(data).hexdigest()}"
+
+
+def kept_bytes(text: str) -> bytes | None:
+    """Give the content of a file that a task or manifest keeps; None if it keeps the digest alone."""
+    if text.startswith(DIGEST):
+        return None
+    if not text.startswith(PACKED):
+        return text.encode()
+    return zlib.decompressobj().decompress(b64decode(text[len(PACKED) :]), UNPACKED_LIMIT)
 
 
 def _line(source: Source, place: Place) -> str:

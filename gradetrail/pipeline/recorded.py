@@ -6,9 +6,10 @@ come from the manifest where they are gone from the disk.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from gradetrail import sql
 from gradetrail.dataset import Selection, parse_row
 from gradetrail.errors import Fault, SelectionError, SpecError
 from gradetrail.pipeline.checking import with_draft
-from gradetrail.spec import Spec, load_spec, spec_from
+from gradetrail.spec import DIGEST, Spec, kept_bytes, load_spec, spec_from
 from gradetrail.store.places import is_warehouse, place_name
 from gradetrail.warehouse import Warehouse
 
@@ -114,7 +115,10 @@ def recorded_spec(warehouse: Warehouse, run_id: str, *, grading: bool = True) ->
     task = (warehouse.task_definition(manifest["task"]) or {}) if grading else {}
     try:
         files = {**manifest.get("files", {}), **task.get("files", {})}
-        return spec_from({**manifest["spec"], **task.get("grading", {})}, base=_base(manifest, files))
+        spec = spec_from({**manifest["spec"], **task.get("grading", {})}, base=_base(manifest, files))
+        if faults := list(_lost_faults(spec, task.get("files", {}))):
+            raise SpecError(*faults)
+        return spec
     except SpecError as error:
         raise SpecError(*(replace(fault, where=f"manifest of {run_id}") for fault in error.faults)) from None
 
@@ -134,14 +138,33 @@ def _base(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="gradetrail-"))
     for name, text in files.items():
         path = (folder / name).resolve()
-        if path.is_relative_to(folder.resolve()) and not text.startswith("sha256:"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        if not path.is_relative_to(folder.resolve()):
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = kept_bytes(text)
+        if data is not None:
+            path.write_bytes(data)
+        elif (base / name).is_file():  # too large to be kept: that it is the same is for the caller to see
+            path.symlink_to((base / name).resolve())
     return folder
 
 
 def _is_same(path: Path, text: str) -> bool:
+    data = kept_bytes(text)
     try:
-        return text.startswith("sha256:") or path.read_text(encoding="utf-8") == text
-    except (OSError, UnicodeDecodeError):
+        return data is None or path.read_bytes() == data
+    except OSError:
         return False
+
+
+def _lost_faults(spec: Spec, files: Mapping[str, str]) -> Iterator[Fault]:
+    """Find files of scorers that are too large to be kept, and are gone or changed."""
+    for name in (name for scorer in spec.scorers.values() for name in scorer.named_files):
+        digest = files.get(name, "")
+        if kept_bytes(digest) is not None:
+            continue
+        path = spec.path(name)
+        if not path.is_file() or f"{DIGEST}{hashlib.sha256(path.read_bytes()).hexdigest()}" != digest:
+            state = "has changed since" if path.is_file() else "is not there any more"
+            message = f"`{name}` is too large to be kept with the task, and {state}"
+            yield Fault(message, fix="put it back as it was, or grade by a spec: gradetrail score SPEC")

@@ -69,7 +69,7 @@ def grading_of(spec: Spec) -> dict[str, Any]:
 
 def task_record(spec: Spec, definitions: Sequence[Definition]) -> dict[str, Any]:
     """Give what is kept of a task's grading."""
-    files = spec.inlined(name for scorer in spec.scorers.values() for name in scorer.named_files)
+    files = spec.kept(name for scorer in spec.scorers.values() for name in scorer.named_files)
     return {
         "scorers": {definition.name: definition.scorer_id() for definition in definitions},
         "primary": definitions[0].name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,55 @@ def test_a_run_is_graded_again_without_the_files_of_its_labels_and_functions(tmp
     done = pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
     assert [item.n_rows for item in done] == [2, 2, 2]
     assert desk.rows("select scorer, scorer_id, sample_id, raw_score from graded order by all") == before
+
+
+def written_labels(path: Path) -> None:
+    """Write labels of 40,000 samples, of which the first two are there."""
+    ids = ["a", "b", *(f"s{number}" for number in range(40_000))]
+    rows = {
+        "sample_id": ids,
+        "score": [1, 0] * (len(ids) // 2),
+        "reason": ["it is as it should be"] * len(ids),
+    }
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(rows), path)
+    else:
+        path.write_text(
+            "".join(f"{','.join(map(str, row))}\n" for row in [rows, *zip(*rows.values(), strict=True)])
+        )
+
+
+@pytest.mark.parametrize("name", ["labels.parquet", "labels.csv"])
+def test_labels_in_parquet_and_large_files_of_them_are_kept_with_the_task(tmp_path: Path, name: str) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    written_labels(tmp_path / name)
+    assert name.endswith("parquet") or (tmp_path / name).stat().st_size > 1_000_000
+    desk.run({"people": {"type": "label", "file": name}})
+    before = desk.rows("select scorer_id, sample_id, raw_score, detail from graded order by all")
+    (tmp_path / name).unlink()
+    pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
+    assert desk.rows("select scorer_id, sample_id, raw_score, detail from graded order by all") == before
+    assert [row[2] for row in before] == [1.0, 0.0]
+    (record,) = (tmp_path / "warehouse" / "tasks").glob("*.json")
+    assert record.stat().st_size < 1_400_000
+
+
+def test_labels_too_large_to_be_kept_must_be_where_they_were(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ANSWERS[:2])
+    path = tmp_path / "labels.csv"
+    noise = random.Random(1).randbytes(1_500_000).hex()
+    path.write_text(f"sample_id,score,reason\na,1,{noise}\nb,0,\n")
+    desk.run({"people": {"type": "label", "file": "labels.csv"}})
+    (tmp_path / "spec.yaml").unlink()
+    (again,) = pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
+    assert again.n_rows == 2
+    lost = "`labels.csv` is too large to be kept with the task, and "
+    path.write_text("sample_id,score\na,0\n")
+    with pytest.raises(SpecError, match=f"{lost}has changed since"):
+        pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
+    path.unlink()
+    with pytest.raises(SpecError, match=f"{lost}is not there any more\n.*fix: put it back as it was"):
+        pipeline.score("latest", warehouse=tmp_path / "warehouse", force=True)
 
 
 @pytest.mark.parametrize(
