@@ -72,6 +72,9 @@ class Storage(Protocol):
     def modified(self, name: str) -> float:
         """Say when a file was written, in seconds since 1970; FileNotFoundError if it is not there."""
 
+    def now(self) -> float:
+        """Say the time by the place's clock, as far as this process knows it; whoever has a claim does."""
+
     def read(self, name: str) -> bytes:
         """Read a whole file as it is now; FileNotFoundError if it is not there."""
 

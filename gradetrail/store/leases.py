@@ -87,6 +87,8 @@ def take(remote: Remote, name: str, spool: str, local: Claim) -> Lease | None:
         if max(numbers, default=number) > number:
             remote.delete(f"{name}.{number}")
             return None
+        if number in numbers:
+            remote.see(numbers[number])
         for former in numbers:
             if former < number:
                 remote.delete(f"{name}.{former}")

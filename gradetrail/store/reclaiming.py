@@ -7,7 +7,6 @@ what the packed one says. Temporary files and locks of dead processes must also 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,7 +42,7 @@ class Reclaimed:
 
 def reclaim(storage: Storage, grace_s: float = GRACE_S) -> Reclaimed:
     """Delete what is packed, superseded or left over; the caller holds PACK_LOCK."""
-    now = time.time()
+    now = storage.now()
     n_files = n_bytes = 0
     for name in [*_unneeded(storage, now - grace_s), *_left_over(storage, now - max(grace_s, DEAD_AFTER_S))]:
         try:
@@ -136,16 +135,24 @@ def _manifests(storage: Storage, before: float) -> tuple[int, int]:
     for file in storage.list("runs"):
         run_id = file.removesuffix(".json")
         name = f"runs/{file}"
-        if run_id not in packed or texts.get(run_id, "").encode() != storage.read(name):
+        text = texts.get(run_id, "").encode()
+        if run_id not in packed or _held(storage, name) != text:
             continue
         claim = storage.claim(run_lock(run_id))
         if claim is None:
             continue
         try:
-            data = storage.read(name)
-            if data == texts[run_id].encode():
+            if _held(storage, name) == text:
                 storage.delete(name)
-                n_files, n_bytes = n_files + 1, n_bytes + len(data)
+                n_files, n_bytes = n_files + 1, n_bytes + len(text)
         finally:
             claim.release(delete=True)
     return n_files, n_bytes
+
+
+def _held(storage: Storage, name: str) -> bytes | None:
+    """Read a file; None if it is gone, for where locks keep no other packer out."""
+    try:
+        return storage.read(name)
+    except FileNotFoundError:
+        return None

@@ -11,6 +11,7 @@ import contextlib
 import io
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -68,6 +69,8 @@ class Remote:
         self.url = url
         self._kind = url.partition(":")[0]
         self._endpoint = endpoint_of(url)
+        self.ahead_s = 0.0
+        """How far the store's clock is ahead of this machine's; 0 until it was seen."""
 
     @property
     def identity(self) -> str:
@@ -251,7 +254,12 @@ class Remote:
         self.delete(name)
         if found is None:
             raise StoreError(Fault("an object vanished as soon as it was written", self.place(name)))
+        self.see(found)
         return found.modified
+
+    def see(self, just_written: Version) -> None:
+        """Take the time of the store's clock from what was written a moment ago."""
+        self.ahead_s = just_written.modified - time.time()
 
     def check_creates(self) -> None:
         """Raise StoreError unless of two that create one object the second is refused."""

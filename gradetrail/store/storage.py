@@ -213,6 +213,10 @@ class LocalStorage:
         """Say when a file was written, in seconds since 1970; FileNotFoundError if it is not there."""
         return self.path(name).stat().st_mtime
 
+    def now(self) -> float:
+        """Say the time."""
+        return time.time()
+
     def old_temporary(self, folder: str, before: float) -> Iterator[str]:
         """List half-written files that were not touched since `before`: their writers are dead."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from gradetrail.store import Store, leases
 from gradetrail.store.interface import Holding
 from gradetrail.store.layout import run_lock
 from tests.objects.places import Machine
-from tests.store.rows import RUN, planned
+from tests.store.rows import RUN, answered, planned
 from tests.store.test_processes import lines_of, python
 
 NAME = "packs/lock"
@@ -147,3 +148,23 @@ def test_a_holder_that_gives_signs_keeps_its_claim(
     assert Store(address).storage.read(f"{run_lock(RUN)}.1") == before
     held.release()
     assert Store(address).storage.list("journal") == []
+
+
+@pytest.mark.parametrize("ahead_s", [-7200.0, 7200.0])
+def test_whose_clock_is_wrong_leaves_alone_what_is_claimed_and_what_is_in_its_period_of_grace(
+    address: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch, ahead_s: float
+) -> None:
+    one = planned(address, 3)
+    with one.writer(RUN, part_rows=1) as writer:
+        writer.append(**answered(0))
+    assert one.compact(3600.0) is not None
+    with one.writer(RUN):
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + ahead_s)
+        machine("two")
+        two = Store(address)
+        done = two.compact(3600.0)
+        assert done is not None
+        assert (done.packed.n_files, done.reclaimed.n_files) == (0, 0)
+        assert two.live().running == {RUN}
+    assert two.live().running == set()
