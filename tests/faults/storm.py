@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gradetrail.store import Store
+from gradetrail.store.places import is_address
 from tests.pipeline.processes import ROOT, environment
 from tests.store.rows import RUN, SCORER, answered, planned, rows_of, score, table_of, trial
 
@@ -52,6 +53,8 @@ def write(root: Path, promises: Path, number: int, life: int) -> None:
         with store.writer(run_id, part_rows=2) as writer:
             writer.append(**row)
             writer.flush()
+            if is_address(root):
+                writer.sync()  # until then it is on this machine alone
             os.write(handle, f"{place} {answer}\n".encode())
             store.write_manifest(run_id, {"run_id": run_id, "task": "t", "status": "complete", "n": answer})
         if draw.random() < 0.3:
@@ -127,8 +130,8 @@ PARTS = {"write": write, "pack": pack, "read": read}
 class Process:
     """One process, which is started anew when it was killed."""
 
-    def __init__(self, folder: Path, part: str, number: int) -> None:
-        self._folder, self._part, self._number, self.life = folder, part, number, 0
+    def __init__(self, folder: Path, root: Path, part: str, number: int) -> None:
+        self._folder, self._root, self._part, self._number, self.life = folder, root, part, number, 0
         self.output = folder / f"{part}-{number}.txt"
         self.start()
 
@@ -136,8 +139,7 @@ class Process:
         """Begin another life."""
         self.life += 1
         self._n_ready = self.output.read_text().count(READY) if self.output.exists() else 0
-        root, promises = self._folder / "warehouse", self._folder / "promises"
-        arguments = [self._part, root, promises, self._number, self.life]
+        arguments = [self._part, self._root, self._folder / "promises", self._number, self.life]
         with self.output.open("ab") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.storm", *map(str, arguments)],
@@ -154,16 +156,20 @@ class Process:
         self.process.wait()
 
 
-def storm(seconds: float, writers: int = 8, readers: int = 4) -> dict[str, Any]:
-    """Let it go on for so long; give what was lost, doubled and wrong in all looks, and at the end."""
+def storm(seconds: float, writers: int = 8, readers: int = 4, root: Path | None = None) -> dict[str, Any]:
+    """Let it go on for so long; give what was lost, doubled and wrong in all looks, and at the end.
+
+    `root` is a warehouse that is not there yet; None for one in a folder, which is deleted.
+    """
     draw = random.Random(1)
     with tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
         folder = Path(scratch)
         (folder / "promises").mkdir()
-        planned(folder / "warehouse", 1)
-        mortal = [Process(folder, "write", number) for number in range(writers)]
-        mortal.append(Process(folder, "pack", 0))
-        watching = [Process(folder, "read", number) for number in range(readers)]
+        root = root or folder / "warehouse"
+        planned(root, 1)
+        mortal = [Process(folder, root, "write", number) for number in range(writers)]
+        mortal.append(Process(folder, root, "pack", 0))
+        watching = [Process(folder, root, "read", number) for number in range(readers)]
         kills = failed = 0
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -180,7 +186,7 @@ def storm(seconds: float, writers: int = 8, readers: int = 4) -> dict[str, Any]:
             process.kill()
         found = [line for process in watching for line in process.output.read_text().splitlines()]
         looks = [json.loads(line) for line in found if line.startswith('{"lost"') and line.endswith("}")]
-        last = at_rest(folder, writers)
+        last = at_rest(root, folder / "promises", writers)
         total = {what: sum(facts[what] for facts in [*looks, last]) for what in ("lost", "doubled", "wrong")}
         errors = [
             p.output.read_text()[-2000:] for p in [*mortal, *watching] if "Error" in p.output.read_text()
@@ -193,13 +199,12 @@ def storm(seconds: float, writers: int = 8, readers: int = 4) -> dict[str, Any]:
         }  # fmt: skip
 
 
-def at_rest(folder: Path, writers: int) -> dict[str, int]:
+def at_rest(root: Path, promises: Path, writers: int) -> dict[str, int]:
     """Let every run be ended, pack, and look."""
-    root = folder / "warehouse"
     store = Store(root)
     for number in range(writers):
         store.writer(run_of(number)).close()
-    promised = promised_in(folder / "promises")
+    promised = promised_in(promises)
     first = look(root, promised)
     store.compact(0.0)
     second = look(root, promised)
