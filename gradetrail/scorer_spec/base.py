@@ -88,8 +88,13 @@ class ScorerBase(Block):
     """Whether answers are compared with a target."""
     file_options: ClassVar[tuple[str, ...]] = ()
     """Options that may name a file, whose content is in the scorer_id."""
-    needs: ClassVar[tuple[str, str] | None] = None
+    package: ClassVar[tuple[str, str] | None] = None
     """Module that grading imports, and the extra of gradetrail that installs it."""
+
+    @property
+    def needs(self) -> tuple[str, str] | None:
+        """The module that these options need, and its extra; None if there is none."""
+        return self.package
 
     @property
     def named_files(self) -> list[str]:

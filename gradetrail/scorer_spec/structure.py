@@ -116,4 +116,4 @@ class Math(ScorerBase):
     timeout_s: float = Field(default=5.0, gt=0, le=600)
     """Processor time for one answer; a scorer_error beyond."""
 
-    needs: ClassVar[tuple[str, str] | None] = ("math_verify", "math")
+    package: ClassVar[tuple[str, str] | None] = ("math_verify", "math")

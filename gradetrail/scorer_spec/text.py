@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gradetrail.scorer_spec.base import ScorerBase
 
@@ -102,6 +102,10 @@ class F1(ScorerBase):
     """Harmonic mean of precision and recall of the words in common; best of several targets."""
 
     type: Literal["f1"] = "f1"
+    rules: Literal["words", "squad"] = "words"
+    """What a word is. `words`: a run of letters, digits and `_`. `squad`: what white space separates, without
+    punctuation (a number keeps its own) and without the words a, an, the."""
+
     is_exact: ClassVar[bool] = False
 
 
@@ -109,7 +113,24 @@ class RougeL(ScorerBase):
     """ROUGE-L: F with beta 1 of the longest common subsequence of words; best of several targets."""
 
     type: Literal["rouge_l"] = "rouge_l"
+    rules: Literal["words", "rouge_score"] = "words"
+    """What a word is. `words`: a run of letters, digits and `_` of any script. `rouge_score`: as that package
+    has it (`gradetrail[text]`): a run of ASCII letters and digits; a text without any scores 0."""
+    stem: bool = False
+    """For `rouge_score`: compare word stems (Porter)."""
+
     is_exact: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> tuple[str, str] | None:
+        """The package whose rules are asked for."""
+        return ("rouge_score", "text") if self.rules == "rouge_score" else None
+
+    @model_validator(mode="after")
+    def _can_stem(self) -> RougeL:
+        if self.stem and self.rules != "rouge_score":
+            raise ValueError("`stem` belongs to `rules: rouge_score`")
+        return self
 
 
 class BleuAdd1(ScorerBase):
@@ -139,7 +160,7 @@ class Bleu(ScorerBase):
     lowercase: bool = False
 
     is_exact: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
+    package: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
 
 
 class Chrf(ScorerBase):
@@ -157,7 +178,7 @@ class Chrf(ScorerBase):
     """Whether white space counts."""
 
     is_exact: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
+    package: ClassVar[tuple[str, str] | None] = ("sacrebleu", "text")
 
 
 class EditDistance(Normalized):

@@ -1,7 +1,7 @@
 r"""Scores by words in common: F1, ROUGE-L and sentence BLEU with one added.
 
 Invariant: words are the runs of `\w` of the lower-cased text, as Python's `re` finds them, in every one
-of them; of several targets the best counts.
+of them, unless the scorer asks for the rules of SQuAD or rouge-score; of several targets the best counts.
 
 They run in Python: counting words in SQL measured no faster (unnest and group), and the longest common
 subsequence has no set form.
@@ -13,16 +13,26 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import cast
 
+from gradetrail.scorer_spec import F1, RougeL
 from gradetrail.scoring.definition import Definition
-from gradetrail.scoring.rule import Rule, Verdict, one_by_one
+from gradetrail.scoring.normalize import normalized
+from gradetrail.scoring.rule import Given, Rule, Verdict, one_by_one
 
 MAX_ORDER = 4
+WordsOf = Callable[[str], list[str]]
 
 
 def words(text: str) -> list[str]:
     """Give the words of a text."""
     return re.findall(r"\w+", text.lower())
+
+
+def squad_words(text: str) -> list[str]:
+    """Give the words of a text by the rules of SQuAD, but that a number keeps its sign, commas and point."""
+    return normalized(text, ("lower", "punctuation", "articles")).split()
 
 
 def f1(answer: Sequence[str], target: Sequence[str]) -> float:
@@ -91,13 +101,37 @@ METRICS: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
 }
 
 
-def best_overlap(metric: str, answer: str, targets: Sequence[str]) -> float:
+def best_overlap(metric: str, answer: str, targets: Sequence[str], words_of: WordsOf = words) -> float:
     """Give the score against the best of several targets."""
-    given = words(answer)
-    return max(METRICS[metric](given, words(target)) for target in targets)
+    given = words_of(answer)
+    return max(METRICS[metric](given, words_of(target)) for target in targets)
 
 
 def overlap_rule(definition: Definition) -> Rule:
     """Give the rule of `f1`, `rouge_l` or `bleu_add1`."""
-    metric = definition.scorer.type
-    return one_by_one(lambda given: Verdict(best_overlap(metric, given.text, given.targets)))
+    scorer = definition.scorer
+    if isinstance(scorer, RougeL) and scorer.rules == "rouge_score":
+        return _rouge_score_rule(scorer)
+    words_of = squad_words if isinstance(scorer, F1) and scorer.rules == "squad" else words
+    return one_by_one(lambda given: Verdict(best_overlap(scorer.type, given.text, given.targets, words_of)))
+
+
+def _rouge_score_rule(scorer: RougeL) -> Rule:
+    """Compare words as rouge-score finds them; its own table of subsequences is a hundred times slower."""
+
+    @cache
+    def words_of() -> WordsOf:
+        if scorer.stem:
+            from rouge_score.tokenizers import DefaultTokenizer
+
+            return cast("WordsOf", DefaultTokenizer(use_stemmer=True).tokenize)
+        from rouge_score.tokenize import tokenize
+
+        return partial(tokenize, stemmer=None)
+
+    def judge(given: Given) -> Verdict:
+        found = words_of()
+        answer = found(given.text)
+        return Verdict(max(rouge_l(answer, found(each)) if answer else 0.0 for each in given.targets))
+
+    return one_by_one(judge)

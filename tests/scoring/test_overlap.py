@@ -1,14 +1,21 @@
 import json
 import math
+import re
+import string
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from rouge_score import rouge_scorer
 
+from gradetrail.errors import SpecError
+from gradetrail.scoring import definition_check
+from gradetrail.scoring.grade import check
 from gradetrail.scoring.overlap import brevity_penalty, longest_common, words
-from tests.scoring.grading import graded_one
+from tests.scoring.grading import answer, definition, graded, graded_one
 
 CAT = "the cat sat on the mat"
 RUNNER = ("the runner won the race", "the runner crossed the finish line first")
@@ -70,6 +77,82 @@ def test_exact_matches_are_those_of_another_projects_tables(case: Any) -> None:
     assert graded_one("exact", text, golds).score == case["expected_output"]["em"]
     if "f1" in case["expected_output"]:
         assert graded_one("f1", text, golds).score == case["expected_output"]["f1"]
+
+
+SQUAD = {"type": "f1", "rules": "squad"}
+ROUGE = {"type": "rouge_l", "rules": "rouge_score"}
+PROSE = st.lists(
+    st.sampled_from(["a", "An", "the", "The", "cat", "cats", "running", "runs", "don't", "(x)", "it's", "...",
+                     "U.S.", "-", "\u4e2d\u6587", "na\u00efve", "a_b", "\n"]),
+    max_size=12,
+).map(" ".join)  # fmt: skip
+
+
+def published_squad_f1(answer: str, target: str) -> float:
+    """Score as the evaluation script of SQuAD does (Rajpurkar et al. 2016)."""
+
+    def words_of(text: str) -> list[str]:
+        text = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+        return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+    given, wanted = words_of(answer), words_of(target)
+    if not given or not wanted:
+        return float(given == wanted)
+    shared = sum((Counter(given) & Counter(wanted)).values())
+    return 2 * shared / (len(given) + len(wanted))
+
+
+@given(st.lists(st.tuples(PROSE, PROSE), min_size=20, max_size=20))
+@settings(max_examples=10, deadline=None)
+def test_f1_by_the_rules_of_squad_is_that_of_its_script(pairs: list[tuple[str, str]]) -> None:
+    kept = [pair for pair in pairs if pair[0].strip()]
+    found = graded(SQUAD, [answer(*pair) for pair in kept])
+    assert [one.score for one in found] == pytest.approx([published_squad_f1(*pair) for pair in kept])
+
+
+def test_by_the_rules_of_squad_a_number_keeps_its_point() -> None:
+    assert graded_one(SQUAD, "(3.14).", "3.14").score == 1
+    assert graded_one(SQUAD, "314", "3.14").score == 0
+    assert graded_one(SQUAD, "The cat!", "a cat").score == 1
+    assert graded_one(SQUAD, *RUNNER).score == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("stem", [False, True])
+@given(pairs=st.lists(st.tuples(PROSE, PROSE), min_size=10, max_size=10))
+@settings(max_examples=5, deadline=None)
+def test_rouge_l_by_the_rules_of_rouge_score_is_what_it_gives(
+    stem: bool, pairs: list[tuple[str, str]]
+) -> None:
+    published = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=stem)
+    kept = [pair for pair in pairs if pair[0].strip()]
+    found = graded({**ROUGE, "stem": stem}, [answer(text, [target, "runs"]) for text, target in kept])
+    wanted = [published.score_multi([target, "runs"], text)["rougeL"].fmeasure for text, target in kept]
+    assert [one.score for one in found] == pytest.approx(wanted)
+
+
+def test_rouge_l_of_ascii_words_is_the_same_by_either_rules() -> None:
+    assert graded_one(ROUGE, *RUNNER).score == graded_one("rouge_l", *RUNNER).score == pytest.approx(0.5)
+    assert graded_one({**ROUGE, "stem": True}, "he runs", "he run").score == 1
+    assert graded_one(ROUGE, "\u4e2d\u6587", "\u4e2d\u6587").score == 0
+
+
+def test_rules_are_in_the_identity_and_the_default_is_not() -> None:
+    plain = definition("f1").scorer_id()
+    assert definition({"type": "f1", "rules": "words"}).scorer_id() == plain
+    assert definition(SQUAD).scorer_id() != plain
+
+
+def test_without_rouge_score_its_rules_are_refused_and_ours_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(definition_check, "find_spec", lambda _: None)
+    (fault,) = check(definition(ROUGE), "spec.yaml:4")
+    assert fault.message == "`rouge_l` needs the package rouge-score"
+    assert fault.fix == "pip install 'gradetrail[text]'"
+    assert check(definition("rouge_l"), "spec.yaml:4") == []
+
+
+def test_stems_belong_to_the_rules_of_rouge_score() -> None:
+    with pytest.raises(SpecError, match="`stem` belongs to `rules: rouge_score`"):
+        definition({"type": "rouge_l", "stem": True})
 
 
 def test_the_best_of_several_targets_counts() -> None:
