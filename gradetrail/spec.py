@@ -28,7 +28,7 @@ from pydantic import (
 
 from gradetrail.errors import Fault, SpecError
 from gradetrail.model_spec import NAME, PARAMETERS, Model, Name, RequestParams, expand_model
-from gradetrail.scorer_spec import Block, Extract, Judge, Scorer, part_faults
+from gradetrail.scorer_spec import Block, Extract, Scorer, judges_in, part_faults
 from gradetrail.spec_draft import Draft, place_of
 from gradetrail.spec_faults import SHORT_FORMS, faults_of, in_order
 from gradetrail.spec_forms import expand_spec
@@ -331,9 +331,8 @@ def _cross_checks(spec: Spec) -> Iterator[Fault]:
             )
         shown[model.display] = number
     alone = spec.model_copy(update={"request": RequestParams()})
-    for name, scorer in spec.scorers.items():
-        if isinstance(scorer, Judge):
-            yield from _model_checks(alone, scorer.model, f"scorers.{name}.model")
+    for place, judge in judges_in(spec.scorers):
+        yield from _model_checks(alone, judge.model, ".".join(("scorers", *place, "model")))
 
 
 def _model_checks(spec: Spec, model: Model, field: str) -> Iterator[Fault]:

@@ -19,6 +19,7 @@ from typing import Any
 from gradetrail.generation.plan import PLAN_VERSION, Entrant, Plan
 from gradetrail.model_spec import hide_headers
 from gradetrail.request import content_id
+from gradetrail.scorer_spec import hide_judge_headers
 from gradetrail.spec import Spec
 
 VERSIONED = ("gradetrail", "duckdb", "pyarrow", "polars", "anthropic", "openai")
@@ -93,9 +94,9 @@ def selection_record(plan: Plan) -> dict[str, Any]:
 def stored_spec(spec: Spec) -> dict[str, Any]:
     """Give a spec as it is kept: no header value, but `${NAME}` and beta headers."""
     whole = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    judges = (scorer["model"] for scorer in whole["scorers"].values() if scorer["type"] == "judge")
-    for model in (*whole["models"], *judges):
+    for model in whole["models"]:
         hide_headers(model)
+    hide_judge_headers(whole["scorers"])
     return whole
 
 

@@ -122,7 +122,7 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
     scorers = definitions_to_run(job.spec, invocation.narrowing.models, has_frame=job.frame is not None)
 
     watches = [TargetWatch(definition) for definition in scorers]
-    prompts = [definition.judge_prompt() if definition.judge else None for definition in scorers]
+    prompts = [[(judge, judge.judge_prompt()) for judge in definition.judges()] for definition in scorers]
 
     columns_watch, label_watches = ColumnWatch.over(scorers), LabelWatch.over(scorers)
 
@@ -130,8 +130,8 @@ def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:
         columns_watch.look(values)
         for labels in label_watches:
             labels.look(values)
-        for watch, prompt in zip(watches, prompts, strict=True):
-            _check_scorer(watch, prompt, values)
+        for watch, asked in zip(watches, prompts, strict=True):
+            _check_scorer(watch, asked, values)
 
     plan = make_plan(
         job.spec, invocation.selection, invocation.narrowing, frame=job.frame, check=check_sample
@@ -160,7 +160,9 @@ def _asked(plan: Plan) -> Asked:
     )
 
 
-def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mapping[str, Any]) -> None:
+def _check_scorer(
+    watch: TargetWatch, prompts: Sequence[tuple[Definition, JudgePrompt]], values: Mapping[str, Any]
+) -> None:
     """Render what a scorer needs of one sample; RenderError names the scorer."""
     definition = watch.definition
     try:
@@ -170,12 +172,12 @@ def _check_scorer(watch: TargetWatch, prompt: JudgePrompt | None, values: Mappin
             watch.look(targets)
         elif definition.has_choices:
             targets = [str(values["answer_letter"])]
-        if prompt is not None and (targets or not definition.needs_target):
-            prompt.try_on(values, targets)
-        for name, template in columns(definition).items():
-            text = render(template, values)
-            if name == "pattern":
-                _check_pattern(text)
+        texts = {name: render(template, values) for name, template in columns(definition).items()}
+        if "pattern" in texts:
+            _check_pattern(texts["pattern"])
+        for judge, prompt in prompts:
+            if judge.case in (None, texts.get("switch")) and (targets or not judge.needs_target):
+                prompt.try_on(values, targets)
     except RenderError as error:
         raise RenderError(f"scorer `{definition.name}`: {error}") from None
 

@@ -7,10 +7,11 @@ nudges: every answer, every vote, every order. Nothing is called or written.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from gradetrail import sql
 from gradetrail.dataset import parse_row
@@ -18,9 +19,9 @@ from gradetrail.generation.forecast import BYTES_PER_TOKEN, DEVIATIONS, Estimate
 from gradetrail.generation.plan import Plan
 from gradetrail.pipeline.judging import CallCounts, call_counts
 from gradetrail.prices import Price, price_file, price_on, prices_of
-from gradetrail.prompt import target_texts
+from gradetrail.prompt import render, target_texts
 from gradetrail.request import canonical_messages
-from gradetrail.scorer_spec import Judge
+from gradetrail.scorer_spec import Judge, Switch
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.planner import dockets
 from gradetrail.store.places import is_warehouse
@@ -45,27 +46,28 @@ def judge_estimates(
     root: Path, plan: Plan, run_id: str | None, definitions: Sequence[Definition]
 ) -> Iterator[Estimate]:
     """Yield an estimate for each scorer that asks a judge; `run_id` is the run that the plan continues."""
-    judges = [definition for definition in definitions if definition.judge is not None]
+    judges = [(definition, judge) for definition in definitions for judge in definition.judges()]
     if not judges:
         return
     counts, history = _known(root, plan, run_id, judges)
-    for definition in judges:
-        assert isinstance(definition.scorer, Judge)
-        assert definition.judge is not None
-        known = counts.get(definition.name, CallCounts(0, 0, 0))
-        n_trials = _judged_trials(plan, definition.scorer)
-        sides = 2 if definition.scorer.swap else 1
-        n_calls = known.n_open + max(0, n_trials - known.n_answers) * definition.scorer.votes * sides
-        shape = definition.judge.shape
+    for definition, judge in judges:
+        assert isinstance(judge.scorer, Judge)
+        assert judge.judge is not None
+        known = counts.get(judge.name, CallCounts(0, 0, 0))
+        asked = _Asked(plan, definition, judge)
+        n_trials = _judged_trials(asked, judge.scorer)
+        sides = 2 if judge.scorer.swap else 1
+        n_calls = known.n_open + max(0, n_trials - known.n_answers) * judge.scorer.votes * sides
+        shape = judge.judge.shape
         past = history.get((shape.provider, shape.model))
         if past is None:
-            tokens_in, tokens_out = _from_text(plan, definition, n_calls)
+            tokens_in, tokens_out = _from_text(asked, n_calls)
         else:
             tokens_in, tokens_out = _from_history(n_calls, past)
         prices = prices_of({(shape.provider, shape.model)}, price_file(root))
         price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
         yield Estimate(
-            model=f"{definition.scorer.model.display} (judge `{definition.name}`)",
+            model=f"{judge.scorer.model.display} (judge `{judge.name}`)",
             n_trials=n_trials,
             n_hits=known.n_stored,
             n_requests=n_calls,
@@ -76,9 +78,40 @@ def judge_estimates(
         )
 
 
-def _judged_trials(plan: Plan, scorer: Judge) -> int:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The samples of a plan whose answers one judge of a scorer grades: all, or those of a switch's case."""
+
+    plan: Plan
+    definition: Definition
+    judge: Definition
+
+    @property
+    def n_samples(self) -> int:
+        return (
+            sum(1 for _ in self.values())
+            if self.judge.case is not None
+            else self.plan.samples.chosen.num_rows
+        )
+
+    @property
+    def n_trials(self) -> int:
+        """How many trials there are to these samples."""
+        return self.plan.trials.num_rows * self.n_samples // max(1, self.plan.samples.chosen.num_rows)
+
+    def values(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what templates see of each sample."""
+        on = self.definition.scorer.on if isinstance(self.definition.scorer, Switch) else ""
+        for batch in self.plan.samples.batches():
+            for row in batch.select(["sample_id", "content"]).to_pylist():
+                values, _ = self.plan.renderer.values(parse_row(row["content"]), row["sample_id"], 1)
+                if self.judge.case is None or render(on, values) == self.judge.case:
+                    yield values
+
+
+def _judged_trials(asked: _Asked, scorer: Judge) -> int:
     """Count the trials that may be judged: all but those that are the opponent's own."""
-    against, total = scorer.against, plan.trials.num_rows
+    plan, against, total = asked.plan, scorer.against, asked.n_trials
     if against is None or against.run is not None or against.target:
         return total
     own = [
@@ -91,19 +124,19 @@ def _judged_trials(plan: Plan, scorer: Judge) -> int:
 
 
 def _known(
-    root: Path, plan: Plan, run_id: str | None, judges: Sequence[Definition]
+    root: Path, plan: Plan, run_id: str | None, judges: Sequence[tuple[Definition, Definition]]
 ) -> tuple[dict[str, CallCounts], dict[tuple[str, str], Past]]:
-    """Give the calls about stored answers by scorer, and what judges have used by (provider, model)."""
+    """Give the calls about stored answers by judge, and what judges have used by (provider, model)."""
     import pyarrow as pa
 
     if not is_warehouse(root):
         return {}, {}
     counts: dict[str, CallCounts] = {}
-    shapes = [definition.judge.shape for definition in judges if definition.judge is not None]
+    shapes = [judge.judge.shape for _, judge in judges if judge.judge is not None]
     with Warehouse(root) as warehouse:
         if run_id is not None:
-            for definition in judges:
-                counts[definition.name] = call_counts(dockets(warehouse, plan.spec, run_id, definition))
+            for definition, judge in judges:
+                counts[judge.name] = call_counts(dockets(warehouse, plan.spec, run_id, definition, judge))
         con = warehouse.connection("base")
         asked = {"provider": [s.provider for s in shapes], "model": [s.model for s in shapes]}
         con.register("asked_model", pa.table(asked))
@@ -123,20 +156,20 @@ def _from_history(n_calls: int, past: Past) -> tuple[Range, Range]:
     return Range(0.0, high_in), Range(0.0, high_out)
 
 
-def _from_text(plan: Plan, definition: Definition, n_calls: int) -> tuple[Range, Range]:
+def _from_text(asked: _Asked, n_calls: int) -> tuple[Range, Range]:
     """Bound the tokens of calls by the questions as they are rendered, and `max_tokens` of both models."""
-    assert isinstance(definition.scorer, Judge)
-    assert definition.judge is not None
+    plan, judge = asked.plan, asked.judge
+    assert isinstance(judge.scorer, Judge)
+    assert judge.judge is not None
     if not n_calls:
         return Range(0.0, 0.0), Range(0.0, 0.0)
-    most = definition.judge.shape.params.get("max_tokens")
-    shown = _most_shown(plan, definition)
+    most = judge.judge.shape.params.get("max_tokens")
+    shown = _most_shown(plan, judge)
     high = None
     if shown is not None:
-        repeats = definition.scorer.votes * (2 if definition.scorer.swap else 1)
-        trials = plan.trials.num_rows
-        asked = trials / max(1, plan.samples.chosen.num_rows) * _question_bytes(plan, definition)
-        high = repeats * (asked / BYTES_PER_TOKEN[1] + trials * shown)
+        repeats = judge.scorer.votes * (2 if judge.scorer.swap else 1)
+        n_bytes = plan.trials.num_rows / max(1, plan.samples.chosen.num_rows) * _question_bytes(asked)
+        high = repeats * (n_bytes / BYTES_PER_TOKEN[1] + asked.n_trials * shown)
     return Range(0.0, high), Range(0.0, float(n_calls * most) if isinstance(most, int) else None)
 
 
@@ -155,25 +188,25 @@ def _most_shown(plan: Plan, definition: Definition) -> float | None:
     return (answers + earlier) * max(limits) * BYTES_PER_TOKEN[0] / BYTES_PER_TOKEN[1]
 
 
-def _question_bytes(plan: Plan, definition: Definition) -> float:
+def _question_bytes(asked: _Asked) -> float:
     """Sum, over samples, the bytes that a judge is asked besides answers."""
     import pyarrow.compute as pc
 
+    definition = asked.judge
     assert isinstance(definition.scorer, Judge)
     against, prompt = definition.scorer.against, definition.judge_prompt()
-    n_bytes = 0
-    for batch in plan.samples.batches():
-        for row in batch.select(["sample_id", "content"]).to_pylist():
-            values, _ = plan.renderer.values(parse_row(row["content"]), row["sample_id"], 1)
-            targets = None if definition.target is None else target_texts(definition.target, values)
-            messages = prompt.messages(values, targets, dict.fromkeys(prompt.answer_names, ""))
-            n_bytes += len(canonical_messages(messages))
-            if against is not None and against.target:
-                n_bytes += sum(len(text.encode()) for text in targets or ())
+    n_samples = n_bytes = 0
+    for values in asked.values():
+        targets = None if definition.target is None else target_texts(definition.target, values)
+        messages = prompt.messages(values, targets, dict.fromkeys(prompt.answer_names, ""))
+        n_samples += 1
+        n_bytes += len(canonical_messages(messages))
+        if against is not None and against.target:
+            n_bytes += sum(len(text.encode()) for text in targets or ())
     if "conversation" not in prompt.names:
         return n_bytes
-    longest = int(pc.max(plan.trials.column("input_bytes")).as_py() or 0)
-    return n_bytes + longest * plan.samples.chosen.num_rows
+    longest = int(pc.max(asked.plan.trials.column("input_bytes")).as_py() or 0)
+    return n_bytes + longest * n_samples
 
 
 def _cost(price: Price, tokens_in: Range, tokens_out: Range) -> Range | None:

@@ -20,7 +20,7 @@ from gradetrail.generation.progress import Progress
 from gradetrail.generation.work import Turn, Work
 from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.providers import Provider, check_model
-from gradetrail.scorer_spec import Judge
+from gradetrail.scorer_spec import Judge, judges_in
 from gradetrail.scoring.ballot import Ask, Ballot, Reply
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.judge_check import judge_warnings
@@ -89,12 +89,12 @@ class JudgeCalls:
 
 def judge_models(spec: Spec) -> list[Model]:
     """List the models that judge."""
-    return [scorer.model for scorer in spec.scorers.values() if isinstance(scorer, Judge)]
+    return [judge.model for _, judge in judges_in(spec.scorers)]
 
 
 def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
     """Raise SelectionError for a run that a judge compares with and that is not there."""
-    scorers = [d.scorer for d in definitions if isinstance(d.scorer, Judge)]
+    scorers = [scorer for d in definitions for _, scorer in judges_in({d.name: d.scorer})]
     named = {scorer.against.run for scorer in scorers if scorer.against is not None and scorer.against.run}
     if not named:
         return
@@ -166,24 +166,25 @@ def ask_judges(
     Raises SpecError before the first call if a key is missing, an answer cannot be rendered, or a
     ceiling cannot hold; RunLockedError where another process is at work on the run.
     """
-    judges = [definition for definition in definitions if definition.judge is not None]
+    judges = [definition for definition in definitions if definition.judges()]
     if not judges or calls.is_stopped:
         return
     with Warehouse(root) as warehouse:
         due = [
-            definition
+            (definition, judge)
             for definition in ungraded(warehouse, run_id, judges, force=force)
-            if call_counts(dockets(warehouse, spec, run_id, definition)).n_open
+            for judge in definition.judges()
+            if call_counts(dockets(warehouse, spec, run_id, definition, judge)).n_open
         ]
     if not due:
         return
-    check_judges(spec, due)
+    check_judges(spec, [judge for _, judge in due])
     shared = calls.shared(root)
-    for definition in due:
-        calls.warn(judge_warnings(spec, definition))
+    for _, judge in due:
+        calls.warn(judge_warnings(spec, judge))
     with Store(root).writer(run_id) as writer, breaking_off(run_id):
-        for definition in due:
-            verdict = _ask(root, spec, writer, definition, shared, calls)
+        for definition, judge in due:
+            verdict = _ask(root, spec, writer, definition, judge, shared, calls)
             calls.verdicts.append(verdict)
             if verdict.status != "complete":
                 break
@@ -193,9 +194,9 @@ def ask_judges(
 def check_judges(spec: Spec, definitions: Sequence[Definition]) -> None:
     """Check keys and files of the models that judge; raise SpecError with all faults."""
     faults: list[Fault] = []
-    for definition in (d for d in definitions if d.judge is not None):
-        model = _model(definition)
-        faults += check_model(_with_judge(spec, model), model, f"scorers.{definition.name}.model")
+    for judge in (judge for definition in definitions for judge in definition.judges()):
+        model = _model(judge)
+        faults += check_model(_with_judge(spec, model), model, f"scorers.{judge.name}.model")
     if faults:
         raise SpecError(*dict.fromkeys(faults))
 
@@ -210,22 +211,23 @@ def _ask(
     spec: Spec,
     writer: RunWriter,
     definition: Definition,
+    judge: Definition,
     shared: Shared,
     calls: JudgeCalls,
 ) -> Verdict:
     """Ask one judge about one run; replies that another judge of the run got just now are seen."""
-    model = _model(definition)
+    model = _model(judge)
     own = _with_judge(spec, model)
     log = RunLog(Store(root).home, writer.run_id, secrets_of(own))
     writer.flush()
     with Warehouse(root) as warehouse, contextlib.closing(log):
-        counts = call_counts(dockets(warehouse, spec, writer.run_id, definition))
+        counts = call_counts(dockets(warehouse, spec, writer.run_id, definition, judge))
         progress = Progress(n_hits=counts.n_stored, n_requests=counts.n_open, observe=calls.observe)
         engine = Engine(writer.run_id, own.run, shared, writer, progress, log)
         # a generation that is stopped leaves its parts half read
-        with contextlib.closing(dockets(warehouse, spec, writer.run_id, definition)) as parts:
+        with contextlib.closing(dockets(warehouse, spec, writer.run_id, definition, judge)) as parts:
             ending = drive_work(engine, own, lambda providers: _work(parts, model, providers, progress))
-    return _verdict(writer.run_id, definition.name, ending, progress)
+    return _verdict(writer.run_id, judge.name, ending, progress)
 
 
 def _verdict(run_id: str, scorer: str, ending: Ending, progress: Progress) -> Verdict:

@@ -16,7 +16,17 @@ from gradetrail.scorer_spec.base import (
     ExtractRule,
     ScorerBase,
 )
-from gradetrail.scorer_spec.composed import CodeExec, Combine, Label, Python, Sql, Switch, part_faults
+from gradetrail.scorer_spec.composed import (
+    CodeExec,
+    Combine,
+    Label,
+    Python,
+    Sql,
+    Switch,
+    hide_judge_headers,
+    judges_in,
+    part_faults,
+)
 from gradetrail.scorer_spec.judge import Criterion, Judge, JudgeFile, Opponent
 from gradetrail.scorer_spec.structure import FieldRule, JsonMatch, JsonSchema, Math, ToolCalls
 from gradetrail.scorer_spec.text import (
@@ -74,6 +84,8 @@ __all__ = [
     "Sql",
     "Switch",
     "ToolCalls",
+    "hide_judge_headers",
+    "judges_in",
     "part_faults",
 ]
 

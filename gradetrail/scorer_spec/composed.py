@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from gradetrail.errors import Fault, did_you_mean
+from gradetrail.model_spec import hide_headers
 from gradetrail.scorer_spec.base import LARGEST_SCORE, ScorerBase
+from gradetrail.scorer_spec.judge import Judge
 
 if TYPE_CHECKING:
     from gradetrail.scorer_spec import Scorer
@@ -32,6 +34,23 @@ class Switch(ScorerBase):
     def named_files(self) -> list[str]:
         """Paths that the options of the cases name."""
         return [name for case in self.cases.values() for name in case.named_files]
+
+
+def judges_in(scorers: Mapping[str, Scorer]) -> Iterator[tuple[tuple[str, ...], Judge]]:
+    """Yield the judges of a spec with their places below `scorers`, those of a switch's cases too."""
+    for name, scorer in scorers.items():
+        if isinstance(scorer, Judge):
+            yield (name,), scorer
+        elif isinstance(scorer, Switch):
+            yield from (((name, "cases", *place), judge) for place, judge in judges_in(scorer.cases))
+
+
+def hide_judge_headers(scorers: Mapping[str, Any]) -> None:
+    """Take header values out of the models that judge, in scorers as JSON."""
+    for scorer in scorers.values():
+        if scorer["type"] == "judge":
+            hide_headers(scorer["model"])
+        hide_judge_headers(scorer.get("cases", {}))
 
 
 class CodeExec(ScorerBase):

@@ -16,7 +16,18 @@ from typing import Any
 
 from gradetrail.errors import Fault
 from gradetrail.request import content_id
-from gradetrail.scorer_spec import Choice, CodeExec, Combine, ExtractRule, Judge, Label, Regex, Scorer, Switch
+from gradetrail.scorer_spec import (
+    Choice,
+    CodeExec,
+    Combine,
+    ExtractRule,
+    Judge,
+    Label,
+    Regex,
+    Scorer,
+    Switch,
+    judges_in,
+)
 from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.judge_setup import JudgeSetup, judge_setup
 from gradetrail.scoring.programs import program_columns
@@ -45,6 +56,10 @@ class Definition:
     """Content of each file that the options name, by the option; `case.option` for those of a switch."""
     judge: JudgeSetup | None = None
     """Who judges, and by what file; None for other scorers, or where that is at fault."""
+    case: str | None = None
+    """For a case of a switch: its value; not in the id."""
+    case_judges: tuple[tuple[str, JudgeSetup], ...] = ()
+    """Who judges the cases of a switch, by the case."""
     faults: tuple[Fault, ...] = ()
     """What is wrong with the files that the options name."""
     parts: tuple[Definition, ...] = ()
@@ -98,8 +113,8 @@ class Definition:
         """Give the least and the greatest score; None where there is none."""
         if self.judge is not None:
             return self.judge.file.bounds
-        scorers = [case.scorer for case in self.cases().values()] or [self.scorer]
-        lows, highs = [s.bounds[0] for s in scorers], [s.bounds[1] for s in scorers]
+        bounds = [case.bounds() for case in self.cases().values()] or [self.scorer.bounds]
+        lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
         return (
             None if None in lows else min(low for low in lows if low is not None),
             None if None in highs else max(high for high in highs if high is not None),
@@ -112,7 +127,7 @@ class Definition:
         """
         if self.judge is not None and self.scorer.pass_threshold is None:
             return self.judge.file.threshold
-        found = [case.scorer.threshold for case in self.cases().values()] or [self.scorer.threshold]
+        found = [case.threshold() for case in self.cases().values()] or [self.scorer.threshold]
         return None if None in found else min(each for each in found if each is not None)
 
     def weight(self, part: Definition) -> float:
@@ -124,6 +139,7 @@ class Definition:
         """Give the definition behind each case of a `switch`; empty for other scorers."""
         if not isinstance(self.scorer, Switch):
             return {}
+        judges = dict(self.case_judges)
         return {
             key: replace(
                 self,
@@ -136,9 +152,17 @@ class Definition:
                     for name, data in self.files
                     if name.startswith(f"{key}.")
                 ),
+                judge=judges.get(key),
+                faults=(),
+                case=key,
+                case_judges=(),
             )
             for key, case in self.scorer.cases.items()
         }
+
+    def judges(self) -> list[Definition]:
+        """List what asks a judge: the definition itself, or cases of a switch."""
+        return [each for each in self.cases().values() or [self] if each.judge is not None]
 
     def _case_target(self, key: str, case: Scorer) -> str | list[str] | None:
         if case.target is not None:
@@ -173,9 +197,13 @@ def definitions(spec: Spec) -> list[Definition]:
 
 def _definition(spec: Spec, name: str, scorer: Scorer) -> Definition:
     files = tuple(_contents(spec, scorer))
-    judge, faults = None, tuple[Fault, ...]()
-    if isinstance(scorer, Judge):
-        judge, faults = judge_setup(spec, name, scorer, dict(files).get("file"))
+    judges, faults = dict[tuple[str, ...], JudgeSetup](), list[Fault]()
+    for place, judge in judges_in({name: scorer}):
+        content = dict(files).get(".".join((*place[2:], "file")))
+        setup, found = judge_setup(spec, place, judge, content)
+        faults += found
+        if setup is not None:
+            judges[place] = setup
     return Definition(
         name=name,
         scorer=scorer,
@@ -184,8 +212,9 @@ def _definition(spec: Spec, name: str, scorer: Scorer) -> Definition:
         target=_target(scorer, spec.target, has_choices=spec.choices is not None),
         has_choices=spec.choices is not None,
         files=files,
-        judge=judge,
-        faults=faults,
+        judge=judges.get((name,)),
+        case_judges=tuple((place[-1], setup) for place, setup in judges.items() if len(place) > 1),
+        faults=tuple(faults),
         parts=tuple(
             _definition(spec, part, spec.scorers[part])
             for part in (scorer.of if isinstance(scorer, Combine) else ())

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from gradetrail import sql
 from gradetrail.errors import Fault, GradetrailError, StoreError
 from gradetrail.ray_cluster import Cluster
-from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.answers import Share, n_parts_of
 from gradetrail.scoring.definition import Definition
 from gradetrail.scoring.planner import MEMORY_LIMIT, Fresh, grades
@@ -239,9 +238,9 @@ def _opened(reference: Any) -> tuple[Warehouse, Setting]:
 
 def _away(wanted: Sequence[Definition]) -> list[Definition]:
     """List what workers grade: no judge, nothing that stands on one, nor what else that stands on."""
-    here = {d.scorer_id() for d in wanted if isinstance(d.scorer, Judge)}
+    here = {d.scorer_id() for d in wanted if d.judges()}
     families = [{d.scorer_id(), *(part.scorer_id() for part in d.parts)} for d in wanted if d.parts]
-    here |= {p.scorer_id() for d in wanted for p in d.parts if isinstance(p.scorer, Judge)}
+    here |= {p.scorer_id() for d in wanted for p in d.parts if p.judges()}
     while grown := [family for family in families if family & here and not family <= here]:
         here |= set().union(*grown)
     return [definition for definition in wanted if definition.scorer_id() not in here]

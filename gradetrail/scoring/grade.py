@@ -6,6 +6,7 @@ the outcome `scored`; otherwise the outcome says why there is none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
@@ -28,20 +29,24 @@ __all__ = ["Definition", "check", "columns", "definitions", "grade"]
 
 
 def grade(
-    con: duckdb.DuckDBPyConnection, definition: Definition, runner: ProgramRunner = ProgramRunner()
+    con: duckdb.DuckDBPyConnection,
+    definition: Definition,
+    runner: ProgramRunner = ProgramRunner(),
+    add_judged: Callable[[Definition], None] | None = None,
 ) -> None:
     """Grade the relation `answer` and make the temporary table `grade`.
 
     `answer` has row (unique), entrant, sample_id, epoch, text, stop_reason, status, error_type, targets,
     choices, pattern, switch, confidence, token_nll, token_count. `grade` has row, metric, score, is_pass,
     outcome, extracted, extracted_by, confidence, confidence_source, detail. Programs that a model wrote are
-    run by `runner`; GradetrailError where it can make no sandbox.
+    run by `runner`; GradetrailError where it can make no sandbox. `add_judged` grades what a judge does: the
+    answers in `subject`, by the case of a switch that it is given.
     """
     load_macros(con)
     sql.run_file(con, "scoring/no_grade")
     try:
         with RegexProcess() as process:
-            _grade(con, definition, process, runner)
+            _grade(con, definition, process, runner, add_judged)
             add_confidence(con, definition.confidence, process)
         sql.run_file(con, "scoring/cut_long_texts")
     finally:
@@ -49,7 +54,11 @@ def grade(
 
 
 def _grade(
-    con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess, runner: ProgramRunner
+    con: duckdb.DuckDBPyConnection,
+    definition: Definition,
+    process: RegexProcess,
+    runner: ProgramRunner,
+    add_judged: Callable[[Definition], None] | None,
 ) -> None:
     if isinstance(definition.scorer, Combine):
         combine(con, definition)
@@ -62,7 +71,10 @@ def _grade(
     for key, case in cases.items():
         sql.run_file(con, "scoring/set_case", {"value": key})
         sql.run_file(con, "scoring/subject_of_case")
-        _grade_subject(con, case, process, runner)
+        if case.judge is None:
+            _grade_subject(con, case, process, runner)
+        elif add_judged is not None:
+            add_judged(case)
     sql.run_file(con, "scoring/set_cases", {"value": list(cases)})
     sql.run_file(con, "scoring/subject_without_case")
     sql.run_file(con, "scoring/no_notes")

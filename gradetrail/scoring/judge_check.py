@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from gradetrail.errors import Fault, did_you_mean
-from gradetrail.scorer_spec import Judge, Switch
+from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.definition import Definition
 from gradetrail.spec import Model, Spec
 
@@ -18,11 +18,8 @@ def judge_faults(spec: Spec, definition: Definition) -> Iterator[Fault]:
     """List what is wrong with a judge, besides its file; nothing for other scorers."""
     scorer = definition.scorer
     place, field = spec.where("scorers", definition.name), f"scorers.{definition.name}"
-    if isinstance(scorer, Switch):
-        for key, case in scorer.cases.items():
-            if isinstance(case, Judge):
-                fix = "make the judge a scorer of its own"
-                yield Fault("a judge cannot be a case of a switch", place, f"{field}.cases.{key}", fix)
+    for case in definition.cases().values():
+        yield from judge_faults(spec, case)
     if not isinstance(scorer, Judge) or definition.judge is None:
         return
     is_preference = definition.judge.file.kind == "preference"
@@ -56,6 +53,8 @@ def _opponent_faults(spec: Spec, scorer: Judge, place: str, field: str) -> Itera
 def judge_warnings(spec: Spec, definition: Definition) -> Iterator[str]:
     """Say where a judge is a model under test, or of the family of one: such judges favour their own."""
     scorer = definition.scorer
+    for case in definition.cases().values():
+        yield from judge_warnings(spec, case)
     if not isinstance(scorer, Judge):
         return
     judge = scorer.model

@@ -42,15 +42,18 @@ def judge_spec(spec: Spec) -> Spec:
 
 
 def judge_setup(
-    spec: Spec, name: str, scorer: Judge, content: bytes | None
+    spec: Spec, place: tuple[str, ...], scorer: Judge, content: bytes | None
 ) -> tuple[JudgeSetup | None, tuple[Fault, ...]]:
-    """Read the file of a judge and give the shape of its calls, or everything that is wrong with them."""
-    place, field = spec.where("scorers", name), f"scorers.{name}"
+    """Read the file of a judge and give the shape of its calls, or everything that is wrong with them.
+
+    `place` is where it stands below `scorers`.
+    """
+    where, field = spec.where("scorers", *place), ".".join(("scorers", *place))
     faults: list[Fault] = []
     file = shape = None
     if content is None:
         fix = f"there is none at {spec.path(scorer.file)}; `gradetrail init judge` writes one to start from"
-        faults.append(Fault(f"no judge file `{scorer.file}`", place, f"{field}.file", fix))
+        faults.append(Fault(f"no judge file `{scorer.file}`", where, f"{field}.file", fix))
     else:
         try:
             file = read_judge_file(spec.path(scorer.file), content)

@@ -130,42 +130,48 @@ def grade_by_judge(docket: Docket) -> int:
     Gives the number of ballots that more calls would add to. Columns and outcomes are those of `grade`;
     what was never asked is `pending`. The tables `judge_ballot` and `judge_vote` hold what it rests on.
     """
+    con = docket.con
+    load_macros(con)
+    sql.run_file(con, "scoring/no_grade")
+    try:
+        sql.run_file(con, "scoring/subject")
+        n_open = add_judged(docket)
+        with RegexProcess() as process:
+            add_confidence(con, docket.definition.confidence, process)
+        sql.run_file(con, "scoring/cut_long_texts")
+    finally:
+        sql.run_file(con, "scoring/drop_grading")
+    return n_open
+
+
+def add_judged(docket: Docket) -> int:
+    """Grade the answers in `subject` from stored replies and add them to `grade`; give the open ballots."""
     con, definition = docket.con, docket.definition
     scorer, setup = definition.scorer, definition.judge
     assert isinstance(scorer, Judge)
     assert setup is not None
-    load_macros(con)
-    sql.run_file(con, "scoring/no_grade")
-    n_open = 0
-    try:
-        tally = _Tally()
-        for ballot in docket.ballots(is_grading=True):
-            n_open += tally.add(ballot)
-            if tally.n_ballots >= BATCH_ROWS:
-                tally.write(con)
-                tally = _Tally()
-        tally.write(con)
-        metrics = list(setup.file.rubric)
-        params = {
-            "metrics": metrics,
-            "weights": [setup.file.rubric[name].weight for name in metrics],
-            "is_majority": scorer.aggregate == "majority",
-            "n_needed": scorer.n_needed,
-            "threshold": definition.threshold(),
-            "keeps_confidence": definition.confidence is None,
-        }
-        sql.run_file(con, "scoring/grade_ballots", params)
-        sql.run_file(con, "scoring/grade_unopposed")
-        sql.run_file(con, "scoring/subject")
-        sql.run_file(con, "scoring/no_notes")
-        sql.run_file(con, "scoring/grade_rest", {"needs_target": has_target(definition)})
-        if metrics:
-            sql.run_file(con, "scoring/grade_criteria_rest", params)
-        with RegexProcess() as process:
-            add_confidence(con, definition.confidence, process)
-        sql.run_file(con, "scoring/cut_long_texts")
-    finally:
-        sql.run_file(con, "scoring/drop_grading")
+    n_open, tally = 0, _Tally()
+    for ballot in docket.ballots(is_grading=True):
+        n_open += tally.add(ballot)
+        if tally.n_ballots >= BATCH_ROWS:
+            tally.write(con)
+            tally = _Tally()
+    tally.write(con)
+    metrics = list(setup.file.rubric)
+    params = {
+        "metrics": metrics,
+        "weights": [setup.file.rubric[name].weight for name in metrics],
+        "is_majority": scorer.aggregate == "majority",
+        "n_needed": scorer.n_needed,
+        "threshold": definition.threshold(),
+        "keeps_confidence": definition.confidence is None,
+    }
+    sql.run_file(con, "scoring/grade_ballots", params)
+    sql.run_file(con, "scoring/grade_unopposed")
+    sql.run_file(con, "scoring/no_notes")
+    sql.run_file(con, "scoring/grade_rest", {"needs_target": has_target(definition)})
+    if metrics:
+        sql.run_file(con, "scoring/grade_criteria_rest", params)
     return n_open
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from gradetrail.model_spec import hide_headers
+from gradetrail.scorer_spec import hide_judge_headers
 from gradetrail.scoring.answers import Share, answer_parts
 from gradetrail.scoring.combination import parts_first
 from gradetrail.scoring.grade import Definition
@@ -61,9 +61,7 @@ class Graded:
 def grading_of(spec: Spec) -> dict[str, Any]:
     """Give the part of a spec that decides grades, as JSON."""
     whole = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    for scorer in whole["scorers"].values():
-        if scorer["type"] == "judge":
-            hide_headers(scorer["model"])
+    hide_judge_headers(whole["scorers"])
     return {key: whole[key] for key in GRADING_KEYS if key in whole}
 
 
@@ -180,15 +178,15 @@ def _grades_of_parts(
 
 
 def dockets(
-    warehouse: Warehouse, spec: Spec, run_id: str, definition: Definition
+    warehouse: Warehouse, spec: Spec, run_id: str, definition: Definition, judge: Definition
 ) -> Generator[Docket, None, None]:
-    """Yield the answers of a run that a judge may be asked about, part by part."""
+    """Yield the answers of a run that a judge of a definition may be asked about, part by part."""
     con = warehouse.connection("macros", "base", "graded")
     with contextlib.closing(answer_parts(con, run_id)) as parts:
         for answers in parts:
             grader = RunGrader(warehouse, spec, run_id, answers=answers)
             try:
-                yield grader.docket(definition)
+                yield grader.docket(definition, judge)
             finally:
                 grader.close()
 
@@ -254,5 +252,6 @@ def grading_state(
     """
     state = {TRIALS: trials_version(warehouse, run_id) or ""}
     state |= parts_state(warehouse, run_id, definition, published)
-    other = opponent_run(warehouse, run_id, definition)
-    return {**state, OPPONENTS: trials_version(warehouse, other) or other} if other else state
+    others = [other for judge in definition.judges() if (other := opponent_run(warehouse, run_id, judge))]
+    versions = [trials_version(warehouse, other) or other for other in others]
+    return {**state, OPPONENTS: " ".join(versions)} if versions else state

@@ -19,7 +19,7 @@ from gradetrail.scorer_spec import Combine, Judge
 from gradetrail.scoring.answers import whole_run
 from gradetrail.scoring.grade import Definition, columns, grade
 from gradetrail.scoring.inputs import InputFaults, rendered_inputs
-from gradetrail.scoring.judging import Docket, Sample, grade_by_judge
+from gradetrail.scoring.judging import Docket, Sample, add_judged, grade_by_judge
 from gradetrail.scoring.opponents import make_opponents, opponent_run
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.provisions import provide
@@ -82,7 +82,7 @@ class RunGrader:
                 graded=self._graded,
                 copies_programs=self._copies_programs,
             )
-            grade(self.con, definition, self._runner)
+            grade(self.con, definition, self._runner, self._add_judged)
         sql.run_file(self.con, "scoring/judge_sources")
         params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
         scores = sql.arrow_file(self.con, "scoring/score_rows", params)
@@ -90,10 +90,13 @@ class RunGrader:
             self._graded[definition.scorer_id()] = scores
         return scores
 
-    def docket(self, definition: Definition) -> Docket:
-        """Give the answers that a judge is to be asked about; good until the next is asked for."""
+    def docket(self, definition: Definition, judge: Definition) -> Docket:
+        """Give the answers about which a judge of a definition is to be asked; good until the next."""
         self._provide_answers(definition)
-        return self._docket(definition)
+        return self._docket(judge)
+
+    def _add_judged(self, case: Definition) -> None:
+        self.n_open += add_judged(self._docket(case))
 
     def _provide_answers(self, definition: Definition) -> None:
         """Make the view `answer` of all trials, with what the scorer needs of their samples."""
@@ -107,6 +110,7 @@ class RunGrader:
         params = {
             "needs_opponent": scorer.against is not None,
             "needs_target": definition.needs_target,
+            "case": definition.case,
             "reads_answer": bool({"conversation", "reasoning"} & definition.judge_prompt().names),
         }
         sql.run_file(self.con, "scoring/judge_answers", params)

@@ -1,5 +1,5 @@
 -- The grades that the votes of a judge come to.
--- One row per answer that a judge was asked about and metric; `pending` while anything is still to be asked.
+-- One row per answer of `subject` that a judge was asked about and metric; `pending` while anything is still to be asked.
 -- score is NULL unless every order shown has $n_needed readable votes; confidence is the mean of the votes'.
 -- Source: judge_ballot and judge_vote; votes are averaged, or the most frequent counts (those that share it: their
 -- mean); the metric `score` of a rubric is the mean of its criteria by weight; two orders that disagree are a tie.
@@ -12,6 +12,7 @@ with readable as (
         judge_vote.metric,
         judge_vote.score
     from judge_vote
+    semi join subject on judge_vote.row = subject.row
     where judge_vote.fault is null
 ),
 
@@ -100,6 +101,7 @@ side_count as (
     left join readable
         on judge_ballot.row = readable.row
         and judge_ballot.side = readable.side
+    where judge_ballot.row in (select subject.row from subject)
     group by
         judge_ballot.row,
         judge_ballot.side,
@@ -129,6 +131,7 @@ cast_vote as (
         any_value(judge_vote.confidence) as confidence,
         any_value(judge_vote.fault) as fault
     from judge_vote
+    semi join subject on judge_vote.row = subject.row
     group by
         judge_vote.row,
         judge_vote.side,

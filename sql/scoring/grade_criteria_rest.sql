@@ -19,6 +19,7 @@ select
     null as confidence_source,
     grade.detail
 from grade
+semi join subject on grade.row = subject.row
 cross join criterion
 where
     grade.metric = 'score'

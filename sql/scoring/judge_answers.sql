@@ -1,5 +1,6 @@
 -- The answers that a judge is asked about, each with what the judge may see of it.
--- One row per answered trial whose answer is not blank, numbered from 1; without a target only if none is needed.
+-- One row per answered trial (of $case, if not NULL) whose answer is not blank, numbered from 1; without a target only
+-- if none is needed.
 -- messages and reasoning are NULL unless $reads_answer; opponent is NULL where there is none, with the reason in note.
 -- Source: the relations `answer`, `trial_answer` and `opponent`; reasoning in the text itself is not in response.
 create or replace temp table judge_answer as
@@ -36,6 +37,7 @@ left join responses
     and trial_answer.response_id = responses.response_id
 where
     answer.status = 'answered'
+    and ($case::varchar is null or answer.switch = $case)
     and not is_blank(final_text(answer.text))
     and (len(answer.targets) > 0 or not $needs_target)
 qualify row_number() over (partition by answer.row order by responses.created_at asc) = 1

@@ -79,12 +79,6 @@ def test_a_judge_without_a_key_is_refused_before_the_models_under_test_are_paid(
     assert bench.lab.api.n_calls == 0
 
 
-def test_a_judge_cannot_be_a_case_of_a_switch(bench: Bench) -> None:
-    switch = {"type": "switch", "on": "{{ id }}", "cases": {"s1": bench.judge()}}
-    with pytest.raises(SpecError, match="cannot be a case of a switch"):
-        bench.run(scorers={"mixed": switch})
-
-
 def test_the_older_form_loads_unchanged(bench: Bench) -> None:
     bench.file(
         {"version": 3, "output": "score_0_1", "prompt": "{{ question }} {{ response }} Right: {{ target }}\n"}
