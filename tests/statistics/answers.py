@@ -46,7 +46,7 @@ def differences() -> Found:
     found = Found()
     calibrated, curves, tokens, places, categories, totals = world.ask(
         "from calibration",
-        "select distinct model, aurc from risk_coverage",
+        "from risk_coverage",
         "from output_perplexity",
         "from position_bias",
         "from category_scores",
@@ -54,6 +54,11 @@ def differences() -> Found:
     )
     calibration(found, {str(row["model"]): row for row in calibrated}, facts)
     aurc = {row["model"]: row["aurc"] for row in curves}
+    for row in curves:
+        kept = [(c, right) for c, right, _, _ in facts[str(row["model"])] if c is not None]
+        sure = [right for c, right in kept if c >= row["threshold"]]
+        found["coverage"].add(row["coverage"], len(sure) / len(kept))
+        found["risk"].add(row["risk"], sure.count(0) / len(sure))
     for model, rows in facts.items():
         found["AURC"].add(aurc.get(model), area(rows))
     for row in tokens:

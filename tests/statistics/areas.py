@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.statistics import answers, boards, epochs, macros, samples
+from tests.statistics import answers, boards, epochs, macros, readings, samples
 from tests.statistics.world import Found
 
 AREAS: dict[str, Callable[[], Found]] = {
     "boards": boards.differences,
+    "readings": readings.differences,
     "answers": answers.differences,
     "epochs": epochs.differences,
     "samples": samples.differences,

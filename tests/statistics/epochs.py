@@ -1,4 +1,4 @@
-"""Repeated answers and two scorers of random runs, against numpy, scipy, statsmodels and counting."""
+"""Repeated answers and two scorers of random runs, against numpy, scipy, statsmodels, counting and search."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def differences() -> Found:
     """Measure spread over epochs, pass@k, and agreement."""
     found = Found()
     repeated(found)
+    planned(found)
     agreeing(found)
     return found
 
@@ -63,6 +64,9 @@ def repeated(found: Found) -> None:
         all_of = [np.mean([min(c) >= 1 for c in combinations(s, row["k"])]) for s in full]
         found["pass@k"].add(row["pass_at_k"], float(np.mean(any_of)))
         found["pass^k"].add(row["pass_hat_k"], float(np.mean(all_of)))
+        lead = [2 * sum(score >= 0.999999 for score in s) - len(s) for s in facts[row["model"]].values()]
+        majority = float(np.mean([(np.sign(each) + 1) / 2 for each in lead]))
+        found["majority vote"].add(row["majority_vote"], majority)
 
 
 def components(found: Found, row: dict[str, object], samples: list[list[float]]) -> None:
@@ -94,6 +98,51 @@ def components(found: Found, row: dict[str, object], samples: list[list[float]])
                 f = float(stats.f_oneway(*samples).statistic)
             icc = max(0.0, (f - 1) / (f - 1 + k))
     found["intraclass correlation"].add(row["icc"], icc)
+
+
+def planned(found: Found) -> None:
+    """Compare the epochs that a pair needs with the first number of epochs that has the power."""
+    rng = np.random.default_rng(37)
+    world, facts = World(), {}
+    for number in range(N_SETS):
+        task, epochs, n = f"t{number:04}", int(rng.integers(2, 5)), int(rng.choice([3, 8, 20, 60]))
+        run = world.run(f"20261130T083112Z-t-{number:06x}", task, epochs=epochs, n_samples=n)
+        hard, lead = rng.random(n), rng.random() / 3
+        for model, skill in (("a", lead), ("b", 0.0)):
+            chance = np.clip(np.round(hard) * 0.6 + skill + 0.1, 0, 1)[:, None]
+            scores = (rng.random((n, epochs)) < chance).astype(float)
+            facts[task, model] = scores
+            for i in range(n):
+                for epoch in range(epochs):
+                    world.grade(run, model, f"s{i}", float(scores[i, epoch]), epoch=epoch + 1)
+    (shown,) = world.ask("from power")
+    for row in shown:
+        a, b = facts[row["task"], row["a_model"]], facts[row["task"], row["b_model"]]
+        found["epochs needed"].add(row["epochs_needed"], first_with_power(a, b))
+
+
+def first_with_power(a: np.ndarray, b: np.ndarray) -> int | None:
+    """Search the number of epochs from which on as many samples as there are find the difference seen."""
+    n, epochs = a.shape
+    difference = float(a.mean() - b.mean())
+    variance = float(np.var(a.mean(axis=1) - b.mean(axis=1), ddof=1))
+    within = float(a.var(axis=1, ddof=1).mean() + b.var(axis=1, ddof=1).mean()) / epochs
+    if abs(difference) < 1e-12 or variance < 1e-12:
+        return None
+    z = stats.norm.ppf(0.975)
+
+    def needed(spread: float) -> float:
+        return (z + stats.norm.ppf(0.8)) ** 2 * spread / difference**2 + z**2 / 2
+
+    if math.ceil(round(needed(variance), 9)) <= n:
+        return epochs
+    between = max(0.0, variance - within)
+    if within < 1e-12 or needed(between) >= n:
+        return None
+    k = 1
+    while needed(between + within * epochs / k) > n + 1e-9:
+        k += max(1, k // 10_000)
+    return k
 
 
 def agreeing(found: Found) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from tests.statistics.boards import stderr_of
 from tests.statistics.world import Found, World
@@ -83,9 +85,12 @@ def stepping(found: Found) -> None:
                 if is_there:
                     facts[run, f"m{number:04}"][f"s{i}"] = score
     first, second = sorted({run for run, _ in facts})
-    steps, compared = world.ask(
-        f"from history where run_id = '{second}'", f"from comparison('{first}', '{second}')"
+    steps, compared, gated = world.ask(
+        f"from history where run_id = '{second}'",
+        f"from comparison('{first}', '{second}')",
+        f"from gate('{first}', '{second}', max_drop := 0.0, max_apart := 1.0)",
     )
+    gating(found, gated, facts, (first, second))
     for name, rows in (("history", steps), ("comparison", compared)):
         for row in rows:
             before, after = facts[first, row["model"]], facts[second, row["model"]]
@@ -100,3 +105,25 @@ def stepping(found: Found) -> None:
             if stderr is not None:
                 low = max(-1.0, float(np.mean(gaps)) - float(stats.t.ppf(0.975, len(gaps) - 1)) * stderr)
             found[f"{name}, interval"].add(row["difference_low" if name == "history" else "ci_low"], low)
+
+
+def gating(
+    found: Found,
+    gated: list[dict[str, Any]],
+    facts: dict[tuple[str, str], dict[str, float]],
+    runs: tuple[str, str],
+) -> None:
+    """Compare the gate's family of tests with statsmodels' Holm, and each drop with numpy's mean."""
+    family = [
+        row for row in gated if row["verdict"] in ("pass", "fail", "undecided") and row["p"] is not None
+    ]
+    corrected = multipletests([row["p"] for row in family], method="holm")[1]
+    for row, wanted in zip(family, corrected, strict=True):
+        found["gate, Holm's correction"].add(row["p_holm"], float(wanted), relative=True)
+    for row in gated:
+        if row["p"] is None:
+            found["gate, Holm's correction"].add(row["p_holm"], None)
+        if row["n_shared"]:
+            before, after = (facts[run, row["model"]] for run in runs)
+            drop = float(np.mean([before[s] - after[s] for s in after if s in before]))
+            found["gate, drop"].add(row["mean_drop"], drop)

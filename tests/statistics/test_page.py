@@ -1,11 +1,11 @@
 """The page on statistics names what there is."""
 
 import re
-from pathlib import Path
 
 from gradetrail import sql
+from tests.statistics import page
 
-PAGE = (Path(__file__).parents[2] / "docs/statistics.md").read_text(encoding="utf-8")
+PAGE = page.PAGE.read_text(encoding="utf-8").partition(page.BEGIN)[0]
 STATISTICS = {
     "calibration", "flaky", "history", "judge_agreement", "leaderboard", "output_perplexity", "pairwise",
     "pass_at_k", "position_bias", "power", "risk_coverage", "run_scores", "sample_stats", "served_models",

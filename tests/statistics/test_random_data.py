@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from tests.statistics import page
 from tests.statistics.areas import AREAS, TOLERANCES, USUAL, line
 from tests.statistics.world import Found, Largest
 
@@ -31,6 +32,25 @@ def test_each_statistic_equals_its_reference(area, record_property):
 @pytest.mark.parametrize("area", AREAS)
 def test_each_statistic_meets_a_thousand_data_sets(area):
     assert {name: largest.n for name, largest in measured(area).items() if largest.n < 1000} == {}
+
+
+def test_the_page_tells_what_was_measured():
+    told = [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in page.PAGE.read_text(encoding="utf-8").partition(page.BEGIN)[2].splitlines()[3:-1]
+    ]
+    shown = page.rows({area: measured(area) for area in AREAS})
+    assert [row[:4] for row in told] == [list(row[:4]) for row in shown]
+    far = {
+        name: gap for name, _, _, _, gap in told if float(gap) > max(10 * TOLERANCES.get(name, USUAL), USUAL)
+    }
+    assert far == {}
+
+
+def test_every_reference_is_that_of_a_statistic():
+    compared = [name for names in page.REFERENCES.values() for name in names]
+    assert sorted(compared) == sorted(set(compared))
+    assert set(compared) <= {name for area in AREAS for name in measured(area)}
 
 
 def test_a_number_where_there_should_be_none_is_infinitely_far():

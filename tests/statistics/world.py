@@ -23,9 +23,11 @@ class World:
         self._runs: dict[str, Row] = {}
         self._scorers: dict[str, Row] = {}
         self._tasks: dict[str, dict[str, str]] = {}
+        self._policies: dict[str, str] = {}
 
     def run(self, run_id: str, task: str, **facts: Any) -> str:
-        """Begin a run; `epochs`, `cluster` and `category` say what its rows have."""
+        """Begin a run; `epochs`, `cluster` and `category` say what its rows have, `unanswered` the policy."""
+        self._policies[task] = facts.pop("unanswered", "wrong")
         spec = {name: name for name in ("category", "cluster") if facts.pop(name, False)}
         self._runs[run_id] = {
             "run_id": run_id,
@@ -107,7 +109,7 @@ class World:
                     "n": 1,
                     "scorers": names,
                     "primary": next(iter(names)),
-                    "unanswered": "wrong",
+                    "unanswered": self._policies[task],
                 }
                 for task, names in self._tasks.items()
             ],
