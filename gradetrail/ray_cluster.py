@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from gradetrail.errors import DependencyError, Fault
+from gradetrail.errors import DependencyError, Fault, GradetrailError
 
 
 class Cluster:
@@ -17,7 +17,7 @@ class Cluster:
     def __init__(self, workers: int | None = None) -> None:
         """Connect or start; `workers` is the number of cores of a new one, None all of the machine.
 
-        DependencyError if Ray is not installed.
+        DependencyError if Ray is not installed; GradetrailError if the cluster cannot be reached.
         """
         try:
             import ray
@@ -29,10 +29,19 @@ class Cluster:
         self._is_own = not ray.is_initialized()
         if self._is_own:
             address = os.environ.get("RAY_ADDRESS")
-            ray.init(
-                address=address, log_to_driver=False, include_dashboard=False, configure_logging=False,
-                num_cpus=None if address else workers,
-            )  # fmt: skip
+            try:
+                ray.init(
+                    address=address, log_to_driver=False, include_dashboard=False, configure_logging=False,
+                    num_cpus=None if address else workers,
+                )  # fmt: skip
+            except (ConnectionError, RuntimeError) as error:
+                reason = str(error).strip().partition("\n")[0]
+                fix = "see whether the cluster runs, and set RAY_AUTH_MODE=token if it asks for a token"
+                raise GradetrailError(
+                    Fault(
+                        f"no cluster can be reached: {reason}", "RAY_ADDRESS" if address else "Ray", fix=fix
+                    )
+                ) from None
 
     @property
     def cores(self) -> int:

@@ -6,7 +6,6 @@ the copies and the spool of another. Credentials go to the store's client and no
 
 from __future__ import annotations
 
-import configparser
 import importlib
 import os
 import re
@@ -111,7 +110,14 @@ def _keys(profile: Mapping[str, str], url: str) -> tuple[dict[str, str], Any]:
             fix = "pip install boto3, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             raise StoreError(Fault(message, url, fix=fix)) from None
         by_boto: Any = importlib.import_module("obstore.auth.boto3")
-        return {}, by_boto.Boto3CredentialProvider(boto3.Session(profile_name=_name()))
+        try:
+            return {}, by_boto.Boto3CredentialProvider(boto3.Session(profile_name=_name()))
+        except Exception as error:  # each source of credentials has errors of its own
+            reason = str(error).strip().partition("\n")[0]
+            fix = f"renew them, as with `aws sso login --profile {_name()}`, or set {KEYS['s3']}"
+            raise StoreError(
+                Fault(f"profile `{_name()}` gave no credentials: {reason}", url, fix=fix)
+            ) from None
     if _is_named() and not profile:
         fix = did_you_mean(_name(), _sections()) or f"write it to {_file('AWS_CONFIG_FILE', 'config')}"
         raise StoreError(Fault(f"there is no profile `{_name()}`", "AWS_PROFILE", fix=fix))
@@ -132,6 +138,8 @@ def _file(variable: str, name: str) -> Path:
 
 def _sections() -> dict[str, dict[str, str]]:
     """Read the profiles of AWS's two files; what stands in `credentials` wins."""
+    import configparser  # folders need none
+
     found: dict[str, dict[str, str]] = {}
     for variable, name in (("AWS_CONFIG_FILE", "config"), ("AWS_SHARED_CREDENTIALS_FILE", "credentials")):
         file = _file(variable, name)

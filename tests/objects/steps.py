@@ -26,7 +26,7 @@ import pyarrow.json
 import pyarrow.parquet  # noqa: F401
 from obstore.store import from_url
 
-from gradetrail.store import Store
+from gradetrail.store import Store, remote
 from gradetrail.store.places import place_name
 from gradetrail.store.removal import Removal
 from tests.store.rows import OTHER, RUN, SCORER, answered, rows_of, score, statuses, table_of, trial
@@ -38,7 +38,9 @@ KEYS = {
     "calls": "run_id, call_id",
     "scores": "run_id, scorer_id, metric, model, prompt, sample_id, epoch",
 }
-CHANGES = ("put", "delete")
+CHANGES = ("put", "copy", "delete")
+LARGE = 8_000
+"""Bytes beyond which an object is sent in parts here, as packs are."""
 
 
 def begin(root: Path) -> None:
@@ -151,6 +153,7 @@ class Trials:
             try:
                 os.environ["GRADETRAIL_CACHE"] = str(machine / "cache")
                 os.environ["XDG_STATE_HOME"] = str(machine / "state")
+                remote.LARGE = LARGE
                 said.write_text(json.dumps(work()))
                 code = 0
             except BaseException:

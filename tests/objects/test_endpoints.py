@@ -29,6 +29,8 @@ region = us-west-2
 endpoint_url = SERVER
 s3 =
     max_concurrent_requests = 20
+[profile broken]
+credential_process = false
 [profile made]
 endpoint_url = SERVER
 credential_process = PROGRAM
@@ -102,6 +104,15 @@ def test_a_profile_without_keys_of_its_own_says_what_it_takes(
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(StoreError, match=r"profile `made` gets its credentials by `credential_process`"):
         storage_at("s3://bucket/x")
+
+
+def test_a_profile_whose_credentials_cannot_be_had_is_named(
+    profiles: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "broken")
+    done = gradetrail("show", "runs", "--warehouse", "s3://bucket/x")
+    assert done.code == 2
+    assert "error: s3://bucket/x: profile `broken` gave no credentials: " in done.err
 
 
 def test_an_account_of_azure_must_be_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

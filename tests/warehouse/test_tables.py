@@ -182,6 +182,24 @@ def test_what_the_documentation_shows_runs(tmp_path: Path) -> None:
     assert done.stdout.split() == "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0] 8 0 [('gpt', 8)]".split()
 
 
+def test_what_the_documentation_shows_of_ray_data_runs(tmp_path: Path) -> None:
+    loose(tmp_path / "warehouse")
+    page = (Path(__file__).parents[2] / "docs" / "warehouse.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    with Warehouse(tmp_path / "warehouse") as opened:
+        opened.write_tables(tmp_path / "tables")
+        _, wanted = opened.rows("select model, avg(score) from scores group by all order by all")
+    start = "import ray; ray.init(num_cpus=2, include_dashboard=False, configure_logging=False)"
+    said = "print([tuple(row.values()) for row in scores.groupby('model').mean('score').take_all()])"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", f"{start}\n{shown}\n{said}"], cwd=tmp_path,
+        env={"RAY_USAGE_STATS_ENABLED": "0", "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(wanted)
+
+
 def test_only_rows_that_stand_beside_others_are_written_anew(tmp_path: Path) -> None:
     root = tmp_path / "warehouse"
     masked(root)
