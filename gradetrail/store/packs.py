@@ -220,6 +220,12 @@ def highest(storage: Storage) -> int:
     return max(record_numbers(storage.list(FOLDER)), default=0)
 
 
+def missing(storage: Storage, name: str) -> Fault:
+    """Say that a file is not there which the highest record names."""
+    fix = "restore it from a copy of the warehouse, or `gradetrail check --repair` strikes it from the record"
+    return Fault("missing: the record of packs names it", storage.place(name), fix=fix)
+
+
 def packed_rows(
     storage: Storage, record: Record, table: str, held: Held, columns: Iterable[str] | None = None
 ) -> Iterator[pa.Table]:

@@ -10,7 +10,7 @@ packed, the look begins again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -38,10 +38,10 @@ from gradetrail.store.layout import (
 )
 from gradetrail.store.live import Live
 from gradetrail.store.manifests import Manifests
-from gradetrail.store.packs import BODIES, Held, Record, highest, latest, packed_rows
-from gradetrail.store.schema import TABLES, TRIAL_KEY, arrow_schema
+from gradetrail.store.packs import BODIES, Held, Record, highest, latest, missing, packed_rows
+from gradetrail.store.schema import TABLES, TRIAL_KEY
 from gradetrail.store.sealing import packed_piece, run_parts, trial_piece
-from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault
+from gradetrail.store.segments import DAMAGE_FIX, content_fault, ends_fault, footer_fault, joined
 from gradetrail.store.texts import PackedTexts
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Look:
             self._broken[name] = fault
         return self._broken[name]
 
-    def suspect(self, table: str, names: Iterable[str], *, is_thorough: bool = False) -> list[Fault]:
+    def suspect(self, table: str, names: Collection[str], *, is_thorough: bool = False) -> list[Fault]:
         """Read footers, or all of it, of files; those that cannot be read are left out from now on."""
         found = {}
         for name in names:
@@ -115,7 +115,7 @@ class Look:
             if fault is not None:
                 found[name] = fault
         self._broken |= found
-        self._whole -= found.keys()
+        self._whole.difference_update(names)
         return list(found.values())
 
     def _steadily(self, look: Callable[[], Seen]) -> Seen:
@@ -159,7 +159,7 @@ class _Glance:
             parts = [part for part in journals if not self.record.has_part(table, part)]
             rows = [self._journal(part).tables[table] for part in unsealed(parts, segments[table])]
             if any(piece.num_rows for piece in rows):
-                tables[table] = _joined(rows, table)
+                tables[table] = joined(rows, table)
         manifests = self._manifests()
         tasks = [
             {"task": named[0], "n": named[1], **record}
@@ -170,7 +170,7 @@ class _Glance:
         self.storage.fetch(pack.name for pack in self.record.files)
         absolute = {table: [str(self.storage.local(name)) for name in found[table]] for table in TABLES}
         for pack in self.record.files:
-            if self._is_whole(pack.name):
+            if self._has_pack(pack.name):
                 path = str(self.storage.local(pack.name))
                 newer = {h for h in self._masked.get(pack.table, ()) if pack.first <= h[0] <= pack.last}
                 if masked := pack.masked | newer:
@@ -207,7 +207,7 @@ class _Glance:
         for piece in pieces:
             # what cannot be read is looked into below
             with suppress(OSError, pa.ArrowException):
-                rows = _joined(piece(STATE), "trials", STATE)
+                rows = joined(piece(STATE), "trials", STATE)
                 self._end()
                 return rows
         return self.trials(run_id).select(list(STATE))
@@ -236,7 +236,7 @@ class _Glance:
         if score.number != self.record.number_of("scores", score.run_id, score.scorer12):
             return None
         held = (score.run_id, score.scorer12)
-        rows = _joined(packed_rows(self.storage, self.record, "scores", held), "scores")
+        rows = joined(packed_rows(self.storage, self._whole_packs(), "scores", held), "scores")
         self._end()
         return rows
 
@@ -264,14 +264,14 @@ class _Glance:
     def _manifests(self) -> Sequence[Mapping[str, Any]]:
         """Read manifests; those that are packed when they are asked for."""
         loose, pack = self._whole("runs"), self.record.bodies.get("runs")
-        if pack is None or not self._is_whole(pack):
+        if pack is None or not self._has_pack(pack):
             return [loose[file] for file in sorted(loose)]
         later = partial(self.look.texts.manifests_later, self.record, self.damaged)
         return Manifests(str(self.storage.local(pack)), loose, later)
 
     def _packed_manifests(self) -> Mapping[str, Mapping[str, Any]]:
         """Give packed manifests by the names of the files that they were."""
-        is_there = self._is_whole(name) if (name := self.record.bodies.get("runs")) else False
+        is_there = self._has_pack(name) if (name := self.record.bodies.get("runs")) else False
         return self.look.texts.manifests(self.record, self.damaged) if is_there else {}
 
     def _files(self, table: str, prefix: str = "") -> Iterator[str]:
@@ -284,6 +284,15 @@ class _Glance:
         if fault is not None:
             self.damaged.append(fault)
         return fault is None
+
+    def _has_pack(self, name: str) -> bool:
+        """Say whether a pack is whole; one that is gone, and was not packed anew, is damage too."""
+        try:
+            return self._is_whole(name)
+        except FileNotFoundError:
+            self._end()
+            self.damaged.append(missing(self.storage, name))
+            return False
 
     def _foreign(self, table: str, file: str) -> None:
         place = self.storage.place(f"{table}/{file}")
@@ -343,7 +352,7 @@ class _Glance:
                 files.append(sources[0].segment("trials"))
             else:
                 merged.append(self._merged(run_id, sources, loose))
-        return files, _joined(merged, "trials") if merged else None
+        return files, joined(merged, "trials") if merged else None
 
     def _sources(
         self, run_id: str, segments: list[Part], journals: list[Part]
@@ -356,7 +365,7 @@ class _Glance:
 
     def _whole_packs(self) -> Record:
         """Give the record without packs that are damaged."""
-        files = tuple(pack for pack in self.record.files if self._is_whole(pack.name))
+        files = tuple(pack for pack in self.record.files if self._has_pack(pack.name))
         return replace(self.record, files=files)
 
     def _merged(self, run_id: str, segments: list[Part], loose: dict[Part, pa.Table]) -> pa.Table:
@@ -372,7 +381,7 @@ class _Glance:
         if not any(part.is_fold for part in segments):
             pieces.insert(0, packed_piece(self.storage, self._whole_packs(), run_id))
         try:
-            return _joined(folded(pieces, TRIAL_KEY, is_sorted=False), "trials")
+            return joined(folded(pieces, TRIAL_KEY, is_sorted=False), "trials")
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
@@ -382,12 +391,3 @@ class _Glance:
             if self.look.suspect("trials", names, is_thorough=True):
                 raise FileNotFoundError from None
             raise StoreError(Fault(f"trials cannot be read: {error}", self.storage.place())) from error
-
-
-def _joined(tables: Iterable[pa.Table], table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    import pyarrow as pa
-
-    schema = arrow_schema(table)
-    if columns is not None:
-        schema = pa.schema([schema.field(name) for name in columns])
-    return pa.concat_tables([schema.empty_table(), *(rows.cast(schema) for rows in tables)])

@@ -210,11 +210,15 @@ def _commit(storage: Storage, record: Record, done: Record, written_by: str) -> 
 
 
 def _delete_old(storage: Storage, record: Record) -> None:
-    """Delete every pack and record but the present one, and what it has absorbed."""
+    """Delete every pack and record before the present one but what it names.
+
+    A later one is of a packer that a lapsed lock let in while this process slept.
+    """
     needed = record.names()
     for file in storage.list(FOLDER):
-        name = f"{FOLDER}/{file}"
-        if (parse_pack(file) or record_numbers([file])) and name not in needed:
+        name, found = f"{FOLDER}/{file}", parse_pack(file)
+        number = found[1] if found else next(iter(record_numbers([file])), record.number + 1)
+        if number <= record.number and name not in needed:
             storage.delete(name)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from gradetrail.errors import Fault
+from gradetrail.errors import Fault, StoreError
 from gradetrail.store.digests import digest_fault
 from gradetrail.store.interface import Storage
 from gradetrail.store.journal import parse
@@ -25,6 +25,7 @@ from gradetrail.store.packs import (
     Record,
     decoded,
     latest,
+    missing,
     parse_pack,
     record_name,
     record_numbers,
@@ -62,10 +63,7 @@ def _missing(storage: Storage) -> Iterator[tuple[str, Fault]]:
     record = latest(storage, [])
     for name in [*(pack.name for pack in record.files), *record.bodies.values()]:
         if not storage.has(name):
-            yield (
-                name,
-                Fault("missing: the record of packs names it", storage.place(name), fix=DAMAGE_FIX),
-            )
+            yield name, missing(storage, name)
 
 
 def only_copies(storage: Storage, record: Record) -> Iterator[str]:
@@ -114,8 +112,8 @@ def set_aside(storage: Storage, names: list[str], written_by: str) -> list[str]:
             moved.append(name)
     packs = {name for name in names if parse_pack(name.partition("/")[2])}
     record = latest(storage)
-    if packs & record.names():
-        commit(storage, record, without(storage, record, packs), written_by)
+    if packs & record.names() and not commit(storage, record, without(storage, record, packs), written_by):
+        raise StoreError(Fault("another process packed meanwhile", storage.place(), fix="try again"))
     for name in names:
         is_kept = name == FORMAT_FILE or name.endswith(JOURNAL) or name in records
         if not is_kept and storage.has(name):

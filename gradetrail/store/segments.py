@@ -295,3 +295,13 @@ def read(path: Path, table: str, columns: Sequence[str] | None = None, *, encode
         empty = arrow_schema(table).empty_table()
         return empty if columns is None else empty.select(list(columns))
     return pa.concat_tables(chain([first], groups))
+
+
+def joined(tables: Iterable[pa.Table], table: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Put tables of one kind, or some columns of them, one after the other; without any, no row."""
+    import pyarrow as pa
+
+    schema = arrow_schema(table)
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
+    return pa.concat_tables([schema.empty_table(), *(rows.cast(schema) for rows in tables)])

@@ -383,9 +383,10 @@ class Warehouse:
         cause = error.__cause__ if isinstance(error, QueryError) else error
         if cause is None:
             return False
-        files = self._live.all_files()
-        own = self._store.own(files)
-        if all(Path(file).exists() for file in files):
+        own = self._store.own(self._live.all_files())
+        if gone := [file for file in own if not Path(file).exists()]:
+            self._store.suspect(gone)
+        else:
             if not may_be_damage(cause):
                 return False
             suspicious = named_files(str(cause), own) or own

@@ -1,6 +1,7 @@
 """Damage to files, two packers at once, and a clock that jumps: what `check` says, and what is read.
 
-Invariant: damage is unnoticed only if `check` calls a warehouse healthy that reads otherwise than before.
+Invariant: damage is unnoticed if `check` calls a warehouse healthy that reads otherwise than before, and if
+nothing of a warehouse can be read, whatever is said: but for `gradetrail.json` all the rest must be there.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from gradetrail.errors import GradetrailError
 from gradetrail.store import Store
+from gradetrail.store.layout import FORMAT_FILE
 from gradetrail.store.packing import pack
 from gradetrail.store.repair import damaged
 from gradetrail.warehouse.health import examine
@@ -97,12 +99,15 @@ def is_noticed(root: Path, name: str, *, wholly: bool) -> bool:
             return True
         return bool(examine(root).findings)
     except GradetrailError:
-        return True  # it cannot be opened, and says why
+        return name == FORMAT_FILE  # it cannot be opened, and says why
 
 
 def reads(root: Path) -> list[str]:
-    """Give what is read of a warehouse, damaged files left out."""
-    return outcome_of(state_of(root, is_whole=False))
+    """Give what is read of a warehouse, damaged files left out; nothing if it cannot be opened."""
+    try:
+        return outcome_of(state_of(root, is_whole=False))
+    except GradetrailError:
+        return []
 
 
 Spoil = Callable[[bytes, random.Random], bytes | None]

@@ -20,6 +20,8 @@ EVENTS = ("os.link", "os.rename", "os.remove", "os.mkdir")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 KILL = 0
 """In the place of an error number: kill -9."""
+PAUSE = -1
+"""In the place of an error number: stopped for as long as another process likes, and then going on."""
 NEEDS_ROOM = frozenset({"open", "os.link", "os.mkdir", "write", "fsync"})
 """Steps that a full disk refuses; it still lets files go."""
 
@@ -60,7 +62,10 @@ class Steps:
     def take(self, step: str) -> None:
         """Count a step, and fail or die before it is made."""
         self.count += 1
-        if self._at and self.count >= self._at:
+        if self._fault == PAUSE:
+            if self.count == self._at:
+                os.kill(os.getpid(), signal.SIGSTOP)
+        elif self._at and self.count >= self._at:
             if self._fault == KILL:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self._fault != errno.ENOSPC or step in NEEDS_ROOM:
@@ -78,8 +83,11 @@ class Steps:
             self.take(event)
 
 
-def forked(act: Callable[[], Any]) -> int:
-    """Run a function in a child and give its exit status, negative for a signal."""
+def forked(act: Callable[[], Any], meanwhile: Callable[[], Any] | None = None) -> int:
+    """Run a function in a child and give its exit status, negative for a signal.
+
+    `meanwhile` is done when the child has stopped itself; then the child goes on.
+    """
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -93,4 +101,12 @@ def forked(act: Callable[[], Any]) -> int:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = os.waitpid(child, os.WUNTRACED)[1]
+    if os.WIFSTOPPED(status):
+        try:
+            if meanwhile is not None:
+                meanwhile()
+        finally:
+            os.kill(child, signal.SIGCONT)
+        status = os.waitpid(child, 0)[1]
+    return os.waitstatus_to_exitcode(status)

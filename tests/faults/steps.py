@@ -2,8 +2,9 @@
 
     python -m tests.faults.steps FOLDER OPERATION FAULT EVERY
 
-FAULT is `kill`, or the error that every step meets from then on (`ENOSPC`, `EROFS`). Each time another
-process reads what is there, does the operation again, and reads again. Prints one JSON line for each step.
+FAULT is `kill`, the error that every step meets from then on (`ENOSPC`, `EROFS`), or `pause`. Each time
+another process reads what is there, does the operation again, and reads again; in a pause it also packs
+and reclaims as if there were no lock, and the first goes on then. Prints one JSON line for each step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ import pyarrow.parquet  # noqa: F401
 from gradetrail.errors import GradetrailError, SelectionError
 from gradetrail.providers import mock  # noqa: F401
 from gradetrail.store import Store
-from tests.faults.injection import KILL, Steps, forked
+from gradetrail.store.packing import pack
+from gradetrail.store.reclaiming import reclaim
+from tests.faults.injection import KILL, PAUSE, Steps, forked
 from tests.faults.operations import OPERATIONS, Operation, copied
 from tests.store.rows import rows_of
 
@@ -138,28 +141,53 @@ class Trials:
         is_completed = outcome_of(end) == outcome_of(self.after)
         return {**{name: facts.get(name, 0) + last[name] for name in last}, "is_completed": is_completed}
 
+    def _overtaken(self) -> dict[str, Any]:
+        """Pack, do the operation, and pack again, beside a process that is stopped; then look."""
+        root = self.work / "warehouse"
+        if not (root / "gradetrail.json").exists():
+            return {}
+        for act in (self._pack_without_lock, lambda: self.operation.act(self.work), self._pack_without_lock):
+            with contextlib.suppress(GradetrailError):  # the one that is stopped has the run's lock
+                act()
+        seen = state_of(root, is_whole=not self.operation.begins_damaged)
+        return compared(seen, self.before, self.after, promised_in(self.work))
+
+    def _pack_without_lock(self) -> None:
+        storage = Store(self.work / "warehouse").storage
+        pack(storage, "no lock")
+        reclaim(storage, 0.0)
+
     def at(self, step: int) -> dict[str, Any]:
         """Strike at one step, and let another process go on."""
         copied(self.template, self.work)
-        code = forked(lambda: self._struck(step))
-        facts: dict[str, Any] = {"step": step, "code": code}
-        facts["is_known_end"] = code in ((-signal.SIGKILL, 0) if self.fault == KILL else (TOLD, 0))
+        facts: dict[str, Any] = {"step": step, "is_last": True}
+        seen: dict[str, int] = {}
+
+        def overtake() -> None:
+            facts["is_last"] = False
+            seen.update(self._in_child(self._overtaken))
+
         try:
-            return facts | self._in_child(self._survived)
+            facts["code"] = code = forked(lambda: self._struck(step), overtake)
+            facts["is_known_end"] = code in ((-signal.SIGKILL, 0) if self.fault == KILL else (TOLD, 0))
+            facts["is_last"] = code == 0 if self.fault != PAUSE else facts["is_last"]
+            facts |= self._in_child(self._survived)
+            return facts | {name: facts[name] + n for name, n in seen.items()}
         except ChildProcessError:
-            return facts | {"has_failed": True}
+            return {"code": 1, "is_known_end": False} | facts | {"has_failed": True}
 
 
 def main() -> None:
     """Strike at each step until the operation gets through."""
     folder, name, kind, every = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3], int(sys.argv[4])
-    fault = KILL if kind == "kill" else int(getattr(errno, kind))
+    fault = {"kill": KILL, "pause": PAUSE}.get(kind) if kind.islower() else int(getattr(errno, kind))
+    assert fault is not None, kind
     trials = Trials(folder, OPERATIONS[name], fault)
     step = 1
     while True:
         facts = trials.at(step)
         print(json.dumps(facts), flush=True)
-        if facts["code"] == 0:
+        if facts["is_last"]:
             return
         step += every
 

@@ -9,11 +9,15 @@ import pytest
 
 from gradetrail.errors import StoreError
 from gradetrail.store import Store
+from gradetrail.store.packing import pack
+from gradetrail.store.packs import latest
+from gradetrail.store.reading import Look
 from gradetrail.store.removal import Removal
 from gradetrail.store.repair import damaged
 from gradetrail.store.segments import conformed
+from gradetrail.store.storage import LocalStorage
 from tests.store.rows import SCORER, answered, planned, rows_of, statuses, table_of, texts, trial
-from tests.store.test_packing import NO_GRACE, finished, run_name
+from tests.store.test_packing import NO_GRACE, finished, grade, run_name
 
 FLIPS = 50
 SECRET = "a secret that must go"
@@ -77,6 +81,78 @@ def test_a_damaged_pack_whose_runs_are_nowhere_else_costs_only_what_it_held(tmp_
     assert rows_of(live, "scores") == []
     assert live.stems("scores") == []
     assert store.scores_number(run_name(1), SCORER) == 0
+
+
+@pytest.mark.parametrize("kind", ["responses", "calls", "trials", "scores", "runs"])
+@pytest.mark.parametrize("has_looked", [False, True], ids=["at first", "after a look"])
+def test_a_pack_that_is_gone_is_named_and_costs_only_what_it_held(
+    tmp_path: Path, kind: str, has_looked: bool
+) -> None:
+    runs = [finished(tmp_path, number) for number in range(3)]
+    store = Store(tmp_path)
+    store.compact(NO_GRACE)
+    store = Store(tmp_path, create=False)
+    assert not has_looked or store.live().damaged == []
+    pack = next((tmp_path / "packs").glob(f"{kind}-*"))
+    pack.unlink()
+    if has_looked and kind != "runs":
+        assert store.suspect([str(pack)]) == []  # as a query does that does not find it
+    for _ in range(2):
+        live = (store if kind != "runs" else Store(tmp_path, create=False)).live()
+        left = {table: len(rows_of(live, table)) for table in ("responses", "calls", "trials", "scores")}
+        assert left == {table: 9 * (table != kind) for table in left}
+        assert len(live.manifests) == (3 if kind != "runs" else 0)
+        assert [fault.where for fault in live.damaged] == [str(pack)]
+    assert len(store.trials(runs[0])) == (3 if kind != "trials" else 0)
+    repaired = Store(tmp_path)
+    assert repaired.set_aside([name for name, _ in damaged(repaired.storage)]) == []
+    assert repaired.live().damaged == list(damaged(repaired.storage)) == []
+    assert grade(repaired, runs[0], 3) == 1
+
+
+def test_a_pack_that_was_packed_anew_is_no_damage(tmp_path: Path) -> None:
+    finished(tmp_path, 0)
+    store = Store(tmp_path)
+    store.compact(NO_GRACE)
+    storage, record = LocalStorage(tmp_path), latest(store.storage)
+    look, is_due = Look(storage), [True]
+
+    class Late(LocalStorage):
+        def ends(self, name: str, head: int, tail: int) -> tuple[int, bytes, bytes]:
+            if is_due and name == record.files[0].name:
+                is_due.clear()
+                finished(tmp_path, 1)
+                store.compact(NO_GRACE)
+            return super().ends(name, head, tail)
+
+    look.storage = Late(tmp_path)
+    live = look.live()
+    assert not is_due
+    assert live.damaged == []
+    assert statuses(live) == {"answered": 6}
+
+
+def test_a_removal_that_slept_deletes_nothing_of_a_later_packer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = secretive(tmp_path, 1)
+    finished(tmp_path, 2)
+    store, listed, is_due = Store(tmp_path), LocalStorage.list, [True]
+
+    def late(storage: LocalStorage, folder: str) -> list[str]:
+        if is_due and (tmp_path / "packs" / "2.json").exists() and folder == "packs":
+            is_due.clear()
+            finished(tmp_path, 3)
+            assert pack(storage, "a packer that a lapsed lock let in") is not None
+        return listed(storage, folder)
+
+    monkeypatch.setattr(LocalStorage, "list", late)
+    store.remove(Removal(run, with_answers=True), {})
+    assert not is_due
+    live = Store(tmp_path).live()
+    assert live.damaged == []
+    assert statuses(live) == {"answered": 6}
+    assert not holds_secret(tmp_path)
 
 
 def test_a_damaged_record_of_packs_is_set_aside(tmp_path: Path) -> None:
