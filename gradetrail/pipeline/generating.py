@@ -186,7 +186,8 @@ def _check_pattern(text: str) -> None:
     try:
         re.compile(text)
     except re.error as error:
-        raise RenderError(f"not a regular expression: {error} in `{text}`") from None
+        way = "`{{ field | regex_escape }}` takes a field as it stands"
+        raise RenderError(f"not a regular expression: {error} in `{text}`; {way}") from None
 
 
 @dataclass(frozen=True, slots=True)

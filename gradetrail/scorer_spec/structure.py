@@ -91,6 +91,9 @@ class ToolCalls(ScorerBase):
     the right name, `arguments` that of calls with the right name and arguments.
     """
 
+    version: ClassVar[int] = 2
+    """2 takes several lists in one text."""
+
     type: Literal["tool_calls"] = "tool_calls"
     order: Literal["any", "strict"] = "any"
     arguments: Literal["exact", "subset", "ignore"] = "exact"

@@ -52,9 +52,10 @@ def read_call(value: Any) -> Call:
 def wanted_calls(targets: Sequence[str]) -> list[list[Call]]:
     """Read the lists of calls of which any will do; ValueError if a target is no call and no list of calls.
 
-    Targets that are single calls are one list together.
+    Targets that are single calls are one list together; one that is a list of lists is several targets.
     """
-    values = [parsed_json(target) for target in targets]
+    parsed = [parsed_json(target) for target in targets]
+    values = [each for value in parsed for each in (value if _are_lists(value) else [value])]
     lists = [value if isinstance(value, list) else [value] for value in values]
     if not any(isinstance(value, list) for value in values):
         lists = [values]
@@ -62,6 +63,10 @@ def wanted_calls(targets: Sequence[str]) -> list[list[Call]]:
     if any(call.arguments is UNREADABLE for calls in wanted for call in calls):
         raise ValueError("the arguments of a call are no JSON")
     return wanted
+
+
+def _are_lists(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, list) for item in value)
 
 
 def tool_calls_rule(definition: Definition) -> Rule:

@@ -128,6 +128,7 @@ TEMPLATES = {
         "data.jsonl row 7 (sample 7)",
         "not a regular expression",
         "`A: (`",
+        "`{{ field | regex_escape }}` takes a field as it stands",
         data=rows(target="("),
         spec={"scorer": {"type": "regex", "pattern": "A: {{ target }}"}},
     ),

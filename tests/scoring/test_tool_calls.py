@@ -90,6 +90,8 @@ def test_a_target_is_a_list_of_calls_in_any_of_the_usual_forms() -> None:
 
 def test_of_several_lists_any_will_do_and_an_empty_one_means_no_call() -> None:
     assert metrics([[A, B], [B]], B) == (1, 1, 1)
+    assert metrics(json.dumps([[A, B], [B]]), B) == (1, 1, 1)
+    assert metrics(json.dumps([[A, B], []])) == (1, 1, 1)
     assert metrics("[]") == (1, 1, 1)
     assert metrics("[]", A) == (0, 0, 0)
     assert metrics([A]) == (0, 0, 0)
