@@ -53,7 +53,7 @@ def sql(
     _check_unlike(params, runs)
     moment = parse_moment(as_of)
 
-    def reopen(timeout_s: float | None) -> LockedWarehouse:
+    def reopen(timeout_s: float | None, memory: str | None) -> LockedWarehouse:
         root, own_files, limits = (
             warehouse_folder(warehouse),
             allow_files or (),
@@ -68,7 +68,7 @@ def sql(
         from gradetrail.cli.shell import Setup, Shell
 
         check_output(output)
-        with Shell(Setup(reopen, params_in, form, timeout, output)) as shell:
+        with Shell(Setup(reopen, params_in, form, timeout, memory, output)) as shell:
             shell.talk()
         return
     if query in (None, "-"):
@@ -77,7 +77,7 @@ def sql(
         query = sys.stdin.read()
     _check_used(str(query), {**dict.fromkeys(params, "--param"), **dict.fromkeys(runs, "--run")})
     tell_ignored(warehouse_folder(warehouse), str(query))
-    with reopen(timeout) as opened:
+    with reopen(timeout, memory) as opened:
         print_query(opened, str(query), params_in(opened), form, output)
 
 

@@ -21,6 +21,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from gradetrail.cli.completion import WORDS, SqlCompleter, is_whole, names_in
+from gradetrail.cli.manner import MANNER
 from gradetrail.cli.output import Format, formatted, say, screen_width, tell_damage
 from gradetrail.cli.pager import page
 from gradetrail.cli.streaming import print_query
@@ -37,6 +38,8 @@ COMMANDS = {
     "\\d VIEW": "the columns of a view",
     "\\format FORMAT": f"how results are printed: {', '.join(Format)}",
     "\\timeout SECONDS": "how long a query may take",
+    "\\memory SIZE": "what a query may use: 512MB, 8GB",
+    "\\wide": "cut nothing of a table, or cut again; the pager scrolls to the side",
     "\\refresh": "read what was stored since",
     "\\help": "this",
     "\\q": "leave, as Ctrl-D does",
@@ -50,12 +53,13 @@ GREETING = (
 class Setup:
     """What the shell was started with."""
 
-    reopen: Callable[[float | None], LockedWarehouse]
-    """Open the warehouse as it is now, with the seconds that a query may take; None is the usual."""
+    reopen: Callable[[float | None, str | None], LockedWarehouse]
+    """Open the warehouse as it is now, with the seconds and memory a query may take; None is the usual."""
     params: Callable[[LockedWarehouse], Mapping[str, Any]]
     """Values for `$name`, which may depend on what is there now."""
     form: Format
     timeout_s: float | None
+    memory: str | None
     output: Path | None
     """File that each result is written to, instead of the screen."""
 
@@ -82,8 +86,8 @@ class Shell:
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._form = setup.form
-        self._timeout_s = setup.timeout_s
-        self._opened = setup.reopen(self._timeout_s)
+        self._timeout_s, self._memory = setup.timeout_s, setup.memory
+        self._opened = setup.reopen(self._timeout_s, self._memory)
         self._params = setup.params(self._opened)
         is_open = Condition(lambda: not is_whole(get_app().current_buffer.text))
         self._session: PromptSession[str] = PromptSession(
@@ -126,7 +130,7 @@ class Shell:
         try:
             self._answer(text)
         except LimitError as error:
-            say(f"error: {error}".replace("`--timeout ", "`\\timeout "))
+            say(f"error: {error}".replace("`--timeout ", "`\\timeout ").replace("`--memory ", "`\\memory "))
         except GradetrailError as error:
             say(f"error: {error}")
         except KeyboardInterrupt:
@@ -172,18 +176,24 @@ class Shell:
                 raise SelectionError(Fault(f"no format `{rest}`", "\\format", fix=did_you_mean(rest, Format)))
             self._form = Format(rest)
         elif command == "\\timeout":
-            self._timeout_s = _seconds(rest)
-            self._refresh()
+            self._refresh(_seconds(rest), self._memory)
+        elif command == "\\memory":
+            self._refresh(self._timeout_s, _size(rest))
+        elif command == "\\wide":
+            MANNER.is_wide = not MANNER.is_wide
+            say("nothing is cut" if MANNER.is_wide else "tables are cut to the terminal")
         elif command == "\\refresh":
-            self._refresh()
+            self._refresh(self._timeout_s, self._memory)
         elif command in ("\\help", "\\h", "\\?"):
             say("\n".join(f"{name:<16} {what}" for name, what in COMMANDS.items()))
         else:
             known = [name.partition(" ")[0] for name in COMMANDS]
             raise SelectionError(Fault(f"no command `{command}`", fix=did_you_mean(command, known)))
 
-    def _refresh(self) -> None:
-        opened = self._setup.reopen(self._timeout_s)
+    def _refresh(self, timeout_s: float | None, memory: str | None) -> None:
+        """Ask the warehouse as it is now, within new limits; what cannot be opened changes nothing."""
+        opened = self._setup.reopen(timeout_s, memory)
+        self._timeout_s, self._memory = timeout_s, memory
         self._params = self._setup.params(opened)
         self._opened.close()
         self._opened = opened
@@ -198,6 +208,12 @@ def _seconds(text: str) -> float:
     if not 0.1 <= seconds < float("inf"):
         raise SelectionError(Fault(f"`{text}` is no time", "\\timeout", fix="write \\timeout 60"))
     return seconds
+
+
+def _size(text: str) -> str:
+    if not text:
+        raise SelectionError(Fault("no size", "\\memory", fix="write \\memory 512MB"))
+    return text
 
 
 def _count(n: int) -> str:

@@ -22,8 +22,6 @@ ENDLESS = "select count(*) from range(1000000000000);"
 DEAF = "select list_sum(list_transform(range(12000000 + i), lambda x: x * x)) from range(1) t(i);"
 """A single call, which does not look whether it should stop."""
 ASLEEP = "select sleep_ms(60000);"
-BUSY_S = 4
-"""What a busy machine may add to the second in which a query has to end."""
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +147,11 @@ def test_no_error_ends_it(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("query", [ENDLESS, DEAF, ASLEEP], ids=["endless", "deaf", "asleep"])
 def test_ctrl_c_stops_the_query_within_a_second_and_not_the_shell(terminal: Terminal, query: str) -> None:
-    assert terminal.seconds_to_stop(query) < 1 + BUSY_S
+    stopped_s = terminal.seconds_to_stop(query)
+    began = time.monotonic()
     assert "42" in terminal.ask("select 42;")
+    # a busy machine may add what it takes to start a process, as the next query does
+    assert stopped_s < 1 + time.monotonic() - began
     assert terminal.leave() == 0
 
 
@@ -182,9 +183,49 @@ def test_the_time_of_a_query_is_set_in_the_shell(terminal: Terminal) -> None:
     assert "4,3\r\n" in terminal.ask("\\format csv") + terminal.ask("select 4 as a, $x as b;")
 
 
-@pytest.mark.parametrize("query", [ENDLESS, DEAF, ASLEEP], ids=["endless", "deaf", "asleep"])
-def test_ctrl_c_ends_a_single_query_within_a_second(warehouse: Path, query: str) -> None:
-    begun = f"select n::varchar from range(20000) s(n) union all select cast(({query[:-1]}) as varchar)"
+def test_the_memory_of_a_query_is_set_in_the_shell(terminal: Terminal) -> None:
+    terminal.ask("\\memory 256MB")
+    said = terminal.ask("select length(repeat('a', 4000000000));")
+    assert "it needs more than 256 MB of memory" in said
+    assert "`\\memory 512MB` gives it twice as much" in said
+    assert "no size" in terminal.ask("\\memory")
+    for text in ("lots", "5MB"):
+        assert f"`{text}` is no size of memory" in terminal.ask(f"\\memory {text}")
+    # what is refused changes nothing
+    assert "it needs more than 256 MB" in terminal.ask("select length(repeat('a', 4000000000));")
+    assert "4,3\r\n" in terminal.ask("\\format csv") + terminal.ask("select 4 as a, $x as b;")
+
+
+def test_wide_tables_are_cut_until_told_not_to(warehouse: Path, tmp_path: Path) -> None:
+    opened = Terminal(warehouse, tmp_path, PAGER="cat")
+    query = "select repeat('ab', 150) as x;"
+    assert "…" in opened.ask(query)
+    assert "nothing is cut" in opened.ask("\\wide")
+    assert "ab" * 150 in opened.ask(query).replace("\r\n", "")
+    opened.ask("\\wide")
+    assert "…" in opened.ask(query)
+    assert opened.leave() == 0
+
+
+def rows_first(expression: str) -> str:
+    """Give a query in one pipeline, so that rows come before the expression takes its thread."""
+    return (
+        f"select case when n = 20480 then cast({expression} as varchar) else n::varchar end"
+        " from range(90000) s(n)"
+    )
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "select n::varchar from range(1000000000000) s(n) where n < 20000",
+        rows_first("list_sum(list_transform(range(12000000 + n), lambda x: x * x))"),
+        rows_first("sleep_ms(60000 + n)"),
+    ],
+    ids=["endless", "deaf", "asleep"],
+)
+def test_ctrl_c_ends_a_single_query_within_a_second(warehouse: Path, begun: str) -> None:
+    began = time.monotonic()
     child = pexpect.spawn(
         sys.executable,
         ["-m", "gradetrail", "sql", begun, "--format", "csv"],
@@ -197,7 +238,8 @@ def test_ctrl_c_ends_a_single_query_within_a_second(warehouse: Path, query: str)
     child.sendintr()
     child.expect_exact("the query was stopped")
     child.expect(pexpect.EOF)
-    assert time.monotonic() - asked < 1 + BUSY_S
+    # a busy machine may add what it took to start
+    assert time.monotonic() - asked < 1 + asked - began
     child.close()
     assert child.exitstatus == 130
 
