@@ -126,7 +126,15 @@ select
         when placed.stderr is null and placed.n_samples > 1 then 'one cluster'
         when placed.stderr is null then why_no_interval(placed.n_samples, cast(null as bigint))
         when placed.is_ranked and placed.n_ranked < 2 then 'one ranked entrant: no win rate'
-    end as stats_reason
+    end as stats_reason,
+    case
+        when entrant_costs.cost_usd is not null then null
+        when entrant_totals.n_answered = 0 then 'no answer'
+        when entrant_costs.n_without_usage > 0
+            then format('answers without token counts: {:,}', entrant_costs.n_without_usage)
+        when entrant_costs.n_without_usage = 0 then 'the model had no price on that day'
+        else 'the model has no price'
+    end as cost_reason
 from placed
 inner join entrant_totals
     on placed.run_id = entrant_totals.run_id
@@ -178,7 +186,7 @@ comment on column leaderboard.mean_worst is 'Mean if every failed, open or exclu
 comment on column leaderboard.mean_best is 'Mean if every failed, open or excluded trial had the best score; NULL if unbounded.';
 comment on column leaderboard.win_rate is 'Share of samples on which no ranked entrant is better: a shared best score, also one of 0, is a win of each; NULL with fewer than two ranked.';
 comment on column leaderboard.win_rate_split is 'The same, a shared best score split among those that have it.';
-comment on column leaderboard.cost_usd is 'List price of all answers, stored ones included, in US dollars; NULL if not known.';
+comment on column leaderboard.cost_usd is 'List price of all answers, stored ones included, in US dollars, judges not counted; NULL: see cost_reason.';
 comment on column leaderboard.input_tokens is 'Uncached input tokens of the answers.';
 comment on column leaderboard.cache_read_tokens is 'Input tokens read from the provider''s cache.';
 comment on column leaderboard.cache_write_tokens is 'Input tokens written to the provider''s cache.';
@@ -194,3 +202,4 @@ comment on column leaderboard.run_id is 'Run that shows the entrant.';
 comment on column leaderboard.scorer_id is 'Definition that graded it.';
 comment on column leaderboard.scorer_version is 'Number of that definition under the scorer''s name, from 1.';
 comment on column leaderboard.stats_reason is 'Why stderr, interval or win rates are NULL; NULL if none is, or the entrant is below the line.';
+comment on column leaderboard.cost_reason is 'Why cost_usd is NULL; NULL if it is not.';

@@ -1,6 +1,6 @@
 -- Whether a model prefers a place among the options, or a judge a place among the answers.
 -- One row per (run_id, model, prompt, scorer, metric, letter): options of a question, or the two answers shown to a judge of preference.
--- Shares in [0, 1]; NULL: see reason. What is not answered counts in accuracy as the task says, and names no letter.
+-- Shares in [0, 1]; NULL: see reason. What is not answered counts in accuracy as the task says, and names no letter. Only targets that are one letter have a place.
 -- Source: counted_grades; recall_spread is RStd, the deviation of recall over the options (Zheng et al. 2024, arXiv 2309.03882).
 create or replace view position_bias as
 with answered as not materialized (
