@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradetrail.dataset import Selection
     from gradetrail.errors import (
+        BrokenOffError,
         DatasetError,
         DependencyError,
         GradetrailError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from gradetrail.warehouse import Warehouse
 
 __all__ = [
+    "BrokenOffError",
     "DatasetError",
     "DependencyError",
     "Generation",
@@ -75,6 +77,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BrokenOffError": "gradetrail.errors",
     "DatasetError": "gradetrail.errors",
     "DependencyError": "gradetrail.errors",
     "Generation": "gradetrail.providers.python",
