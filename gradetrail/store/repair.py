@@ -116,10 +116,15 @@ def set_aside(storage: Storage, names: list[str], written_by: str) -> list[str]:
         raise StoreError(Fault("another process packed meanwhile", storage.place(), fix="try again"))
     for name in names:
         is_kept = name == FORMAT_FILE or name.endswith(JOURNAL) or name in records
-        if not is_kept and storage.has(name):
+        if not is_kept and storage.has(name) and not _is_whole_by_now(storage, name):
             storage.move(name, "quarantine")
             moved.append(name)
     return moved
+
+
+def _is_whole_by_now(storage: Storage, name: str) -> bool:
+    """Say whether a manifest was replaced by its run since it was found damaged; other files never change."""
+    return name.startswith("runs/") and digest_fault(storage.local(name, afresh=True)) is None
 
 
 def without(storage: Storage, record: Record, packs: set[str]) -> Record:

@@ -9,6 +9,7 @@ folder.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -153,6 +154,9 @@ class LocalStorage:
                 os.link(temporary, path)
             except FileExistsError:
                 return False
+            except PermissionError as error:
+                # what was just written here may be named twice, unless the file system has no such thing
+                raise OSError(errno.ENOTSUP, "the file system makes no hard links") from error
             finally:
                 temporary.unlink(missing_ok=True)
             sync_folder(path.parent)

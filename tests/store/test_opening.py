@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import stat
 import subprocess
@@ -81,6 +83,18 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         Store(tmp_path / "file", create=False)
     with pytest.raises(StoreError, match="cannot make a warehouse"):
         Store(tmp_path / "file" / "below")
+
+
+def test_a_file_system_without_hard_links_is_refused_at_once_and_left_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))  # as vfat does
+
+    monkeypatch.setattr(os, "link", refused)
+    with pytest.raises(StoreError, match=r"no hard links[^$]*local disk"):
+        Store(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_reading_does_not_make_a_warehouse(tmp_path: Path) -> None:

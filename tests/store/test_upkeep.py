@@ -155,6 +155,18 @@ def test_a_removal_that_slept_deletes_nothing_of_a_later_packer(
     assert not holds_secret(tmp_path)
 
 
+def test_a_manifest_that_its_run_has_written_again_is_not_set_aside(tmp_path: Path) -> None:
+    run = finished(tmp_path, 1)
+    store = Store(tmp_path)
+    path = tmp_path / "runs" / f"{run}.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    names = [name for name, _ in damaged(store.storage)]
+    path.write_bytes(whole)
+    assert (names, store.set_aside(names)) == ([f"runs/{run}.json"], [])
+    assert store.manifest(run)["status"] == "complete"
+
+
 def test_a_damaged_record_of_packs_is_set_aside(tmp_path: Path) -> None:
     finished(tmp_path, 1)
     store = Store(tmp_path)
