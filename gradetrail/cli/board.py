@@ -167,11 +167,8 @@ def _lines(text: str) -> str:
 
 def changes(warehouse: Warehouse, query: str, params: dict[str, Any]) -> str:
     """Say how many trials changed in each way, and why: `strict: 3 fixed (scorer), 5,273 same`."""
-    con = warehouse.connection("base")
-    con.register("change_row", warehouse.arrow(query, params))
-    rows = sql.run_file(con, "commands/changes").fetchall()
-    con.unregister("change_row")
-    return told_changes(rows) or "nothing to compare"
+    text = f"with change_row as ({query})\n{sql.text_of('commands/changes')}"
+    return told_changes(warehouse.rows(text, params)[1]) or "nothing to compare"
 
 
 def told_changes(rows: Iterable[tuple[str, str, str | None, int]]) -> str:
