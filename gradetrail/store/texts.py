@@ -62,6 +62,8 @@ class PackedTexts:
                 if newest.number == tried.number:
                     return {}
                 continue
+            if newest is record:
+                return found
             return {file: found[file] for file in found if found[file]["run_id"] in record.manifests}
 
     def fault(self, name: str) -> Fault | None:

@@ -113,8 +113,9 @@ class Warehouse:
     @property
     def _own(self) -> Sequence[Mapping[str, Any]]:
         """What selectors choose from: runs of bundles are named by their paths alone."""
-        until = "" if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
-        return [m for m in self._own_manifests if not until or m["run_id"] < until]
+        if self._as_of is None:
+            return self._own_manifests
+        return [m for m in self._own_manifests if m["run_id"] < f"{self._as_of:%Y%m%dT%H%M%SZ}~"]
 
     def __enter__(self) -> Warehouse:
         return self
