@@ -92,10 +92,11 @@ def _duckdb(target: Path, warehouse: Path | None, limits: Limits) -> None:
 
 def _tables(folder: Path, warehouse: Path | None) -> None:
     from gradetrail.cli.query import open_runs, warehouse_folder
+    from gradetrail.store.places import place_name
 
     with open_runs(warehouse_folder(warehouse)) as opened:
         for table, files in opened.write_tables(folder).items():
-            say(f"{folder / table}: {len(files):,} {'file' if len(files) == 1 else 'files'}")
+            say(f"{place_name(folder / table)}: {len(files):,} {'file' if len(files) == 1 else 'files'}")
         tell_damage(opened)
 
 

@@ -8,10 +8,12 @@ of an older schema, are read through the same views as every query and written a
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -20,6 +22,8 @@ from typing import TYPE_CHECKING
 
 from gradetrail import sql
 from gradetrail.errors import Fault, QueryError, SelectionError, StoreError
+from gradetrail.store.places import is_address
+from gradetrail.store.remote import Remote
 from gradetrail.store.schema import FACT_ROW_GROUP, TABLES, arrow_schema
 from gradetrail.store.segments import writing
 from gradetrail.warehouse.catalog import Catalog
@@ -40,10 +44,13 @@ NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}
 def write_tables(live: Live, folder: Path, *, as_of: datetime | None = None) -> dict[str, list[str]]:
     """Write all tables below a folder, which appears whole; give the files of each, absolute, sorted.
 
+    Below an address such as `s3://bucket/tables` they appear one by one; a file is then an address.
     A table without rows is one file without rows. `as_of` leaves runs out that began later.
     SelectionError for a folder that holds something; QueryError from what a damaged or vanished file
     raised; StoreError if it cannot be written.
     """
+    if is_address(folder):
+        return _sent(live, str(folder), as_of)
     target = Path(os.path.abspath(folder))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise SelectionError(Fault(f"{folder} is there already", "folder", fix="name a new or empty one"))
@@ -59,6 +66,27 @@ def write_tables(live: Live, folder: Path, *, as_of: datetime | None = None) -> 
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return {table: sorted(str(file) for file in (target / table).iterdir()) for table in TABLES}
+
+
+def _sent(live: Live, address: str, as_of: datetime | None) -> dict[str, list[str]]:
+    remote = Remote(address)
+    if remote.top():
+        raise SelectionError(Fault(f"{remote.url} is there already", "folder", fix="name a new or empty one"))
+    made: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="gradetrail-") as scratch:
+        files = write_tables(live, Path(scratch) / "tables", as_of=as_of)
+        try:
+            for path in chain(*files.values()):
+                name = Path(path).relative_to(Path(scratch) / "tables").as_posix()
+                if remote.create(name, Path(path)) is None:
+                    raise StoreError(Fault("another process writes there", remote.place(name)))
+                made.append(name)
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                for name in made:
+                    remote.delete(name)
+            raise
+    return {table: [remote.place(f"{table}/{Path(path).name}") for path in files[table]] for table in files}
 
 
 def _linked(live: Live, table: str, folder: Path) -> set[str]:

@@ -15,7 +15,6 @@ from gradetrail.store import Store, remote
 from gradetrail.store.endpoints import endpoint_of
 from gradetrail.store.places import storage_at
 from gradetrail.store.remote import LARGE, TEMPORARY, Remote
-from gradetrail.warehouse import Warehouse
 from tests.cli.command import gradetrail
 from tests.objects.places import SECRET, Machine, in_bucket
 from tests.servers.line import line_to
@@ -302,23 +301,3 @@ def test_a_cache_or_spool_that_cannot_be_made_is_told_as_that(
         assert f"error: {place}/" in done.err
         assert f"set {variable} to a folder that you may write to" in done.err
         assert len(done.err.splitlines()) == 2
-
-
-def test_tables_for_other_engines_are_written_from_an_object_store(
-    any_address: Path, tmp_path: Path, machine: Machine
-) -> None:
-    import polars as pl
-
-    store = planned(any_address, 3)
-    with store.writer(RUN) as writer:
-        for number in range(3):
-            writer.append(**answered(number))
-    assert store.compact(0.0) is not None
-    machine("two")
-    with Warehouse(any_address) as opened:
-        files = opened.write_tables(tmp_path / "tables")
-        _, wanted = opened.rows("select run_id, response_id, text from responses order by all")
-    columns = ["run_id", "response_id", "text"]
-    found = pl.scan_parquet(files["responses"]).select(columns).collect().sort(columns)
-    assert found.rows() == wanted
-    assert len(wanted) == 3
