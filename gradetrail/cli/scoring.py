@@ -167,6 +167,8 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
         entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"
         new_rank = "pending" if moved.is_pending else moved.new_rank or "no rank"
         say(f"rank of {entrant} in {moved.task}, {board}: {moved.old_rank or 'no rank'} -> {new_rank}")
+    if form is Format.table and output is None and not flips:
+        return
     shown = flips if form is not Format.table else _examples(flips)
     if form is Format.table and flips:
         columns = [

@@ -121,8 +121,11 @@ def test_stdout_is_one_document_and_all_talk_is_on_stderr(lab: Lab) -> None:
 def test_a_preview_tells_epochs_apart_and_how_much_more_there_is(lab: Lab) -> None:
     lab.write(epochs=2)
     assert gradetrail("run", "spec.yaml").code == 0
+    nothing = gradetrail("score", "spec.yaml", "--preview")
+    assert (nothing.raw, nothing.err) == (b"", "no grade would change (12 trials of 1 run)\n")
     lab.write(epochs=2, extract="no such thing (.+)")
     done = gradetrail("score", "spec.yaml", "--preview")
+    assert "12 trials of 1 run, graded anew:\n" in done.err
     assert "10 of 12 are shown; `--format csv` has them all" in done.err
     assert done.out.splitlines()[0].split()[3:6] == ["sample_id", "epoch", "target"]
 

@@ -263,3 +263,31 @@ def test_grades_do_not_depend_on_order_batches_or_threads(texts: list[str], size
     shuffled = random.sample(rows, len(rows))
     apart = [g for start in range(0, len(rows), size) for g in grades(shuffled[start : start + size], 1)]
     assert sorted(apart, key=lambda g: g.row) == together
+
+
+@FEW
+@given(
+    MANY_TEXTS,
+    PATTERNS,
+    st.lists(TEXTS | st.sampled_from(["A", "42", "A: B", "B C"]), min_size=1, max_size=2),
+    st.sampled_from([(), ("IGNORECASE",), ("MULTILINE",)]),
+)
+@example(["a1 b2", "b2", "b1"], r"(?:(\d)|\w)+", ["b2"], ())
+@example(["A: \nA: 1", "A: 1"], r"A:[ ]*(.*)", ["A: 1", "A:"], ())
+def test_a_regex_scorer_with_a_target_compares_the_first_match_that_captures_something(
+    texts: list[str], pattern: str, targets: list[str], flags: tuple[str, ...]
+) -> None:
+    bits = sum(getattr(re, flag) for flag in flags)
+    wanted = {target.strip() for target in targets} - {""}
+    scorer = {"type": "regex", "pattern": pattern, "flags": flags}
+    for text, result in zip(texts, results(scorer, texts, targets), strict=True):
+        matches = re.finditer(pattern, final(text), bits)
+        found = [match for match in matches if (match[1 if match.re.groups else 0] or "").strip()]
+        if is_empty(text):
+            assert result.outcome == "empty"
+        elif not found:
+            assert result.outcome == "unparsed"
+        else:
+            captured = found[0][1 if found[0].re.groups else 0]
+            assert result.score == float(bool({captured.strip(), found[0][0].strip()} & wanted))
+            assert (result.extracted or "").strip() in {captured.strip(), found[0][0].strip()}
