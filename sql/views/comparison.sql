@@ -249,6 +249,7 @@ select
         when bounded.n_shared = 0 then 'no trial in common'
         when bounded.stderr is null then 'one shared sample or cluster'
         when bounded.p is null then 'no shared sample differs'
+        when bounded.stderr = 0 then 'every shared sample differs by the same'
     end as stats_reason
 from bounded
 order by
@@ -299,4 +300,4 @@ order by
 -- comparison.n_a_pending: Trials of a that wait for an answer or grade, or were skipped.
 -- comparison.n_b_pending: Trials of b that wait for an answer or grade, or were skipped.
 -- comparison.n_excluded: Trials that count on one side only, with neither failed nor pending.
--- comparison.stats_reason: Why stderr, interval or p is NULL; NULL if none is.
+-- comparison.stats_reason: Why stderr, interval or p is NULL or the interval has no width; NULL otherwise.

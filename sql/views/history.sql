@@ -214,6 +214,7 @@ select
         when bounded.n_shared = 0 then 'no sample in common'
         when bounded.n_better + bounded.n_worse = 0 then 'no shared sample differs'
         when bounded.stderr is null then 'one shared sample or cluster'
+        when bounded.stderr = 0 then 'every shared sample differs by the same'
     end as reason,
     bounded.scorer_id,
     bounded.scorer_version
@@ -255,6 +256,6 @@ comment on column history.n_worse is 'Shared samples (or clusters) on which this
 comment on column history.test is 'mcnemar (scores of 0 and 1), sign, or sign over clusters; NULL if nothing is shared.';
 comment on column history.p is 'Exact two-sided p of this step alone; NULL where nothing differs.';
 comment on column history.verdict is 'better or worse (p <= 0.05), same (no shared sample differs), inconclusive; NULL where samples do not pair.';
-comment on column history.reason is 'Why a number is NULL; NULL if none is.';
+comment on column history.reason is 'Why a number is NULL, or an interval without width; NULL otherwise.';
 comment on column history.scorer_id is 'Identity of the scorer''s whole definition.';
 comment on column history.scorer_version is 'Number of the definition under this name, from 1.';

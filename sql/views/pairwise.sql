@@ -255,7 +255,7 @@ comment on column pairwise.p is 'Exact two-sided p; NULL where nothing differs.'
 comment on column pairwise.p_holm is 'p corrected for all pairs of the board.';
 comment on column pairwise.smallest_detectable is 'Difference that this many samples would find with 80 % power; NULL if unknown.';
 comment on column pairwise.verdict is 'Of a: better or worse (p_holm <= 0.05), tied (no shared sample differs), inconclusive, not comparable.';
-comment on column pairwise.reason is 'Why a number is NULL; NULL if none is.';
+comment on column pairwise.reason is 'Why a number is NULL, or an interval without width; NULL otherwise.';
 comment on column pairwise.a_run_id is 'Run that shows a.';
 comment on column pairwise.b_run_id is 'Run that shows b.';
 comment on column pairwise.scorer_id is 'Identity of the scorer''s whole definition.';
