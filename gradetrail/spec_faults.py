@@ -56,6 +56,8 @@ def _fix(message: str, key: Place) -> str:
     example = next((text for start, text in _EXAMPLES.items() if message.startswith(start)), "")
     name = next((part for part in reversed(key) if isinstance(part, str)), "")
     text = example.format(key=name)
+    if text and key in {(long,) for long in SHORT_FORMS}:
+        text += f"; one alone is `{SHORT_FORMS[name]}: ...`"
     return f"write {text}" if text.startswith("`") else text
 
 

@@ -37,6 +37,12 @@ WHOLE: dict[str, Any] = {
         ({"models": [{"modell": "x"}]}, "models.0.modell", "unknown key `modell`", "`model`"),
         ({"choices": {"form": "a", "answer": "b"}}, "choices.form", "unknown key `form`", "`from`"),
         ({"scorers": {}}, "scorers", "must not be empty", "at least one"),
+        (
+            {"scorers": "numeric"},
+            "scorers",
+            "must be a mapping or its short form (given: 'numeric')",
+            "one alone is `scorer: ...`",
+        ),
         ({"scorer": {"tpe": "exact"}}, "scorers.scorer", "a scorer needs a `type`", "numeric"),
         ({"scorer": {"type": "exat"}}, "scorers.exat", "unknown scorer type `exat`", "`exact`"),
         ({"extract": [{"regx": "a"}]}, "extract.0.regx", "unknown key `regx`", "`regex`"),
