@@ -307,7 +307,7 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
         statements = con.extract_statements(text)
     except duckdb.Error as error:
         raise QueryError(Fault(str(error).strip(), "query")) from error
-    kinds = [statement.type.name.lower() for statement in statements]
+    kinds = [_kind(statement) for statement in statements]
     if not kinds:
         fix = "write one SELECT, such as: select * from runs"
         raise QueryError(Fault("there is no statement", "query", fix=fix))
@@ -329,6 +329,13 @@ def one_select(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
         fix = "one statement at a time" if set(kinds) == {"select"} else "views are read-only"
         raise QueryError(Fault(reason, "query", fix=fix))
     return statements[0]
+
+
+def _kind(statement: duckdb.Statement) -> str:
+    try:
+        return statement.type.name.lower()
+    except ValueError:
+        return "another kind"  # such as UPDATE EXTENSIONS, which DuckDB's Python package has no name for
 
 
 def arrow_file(

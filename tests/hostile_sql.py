@@ -83,7 +83,7 @@ def places_of(warehouse: Path, beside: Path) -> dict[str, str]:
     beside.mkdir(exist_ok=True)
     (warehouse.parent / "outside.txt").write_text("secret")
     (beside / "link").symlink_to("/etc/passwd")
-    live = next(iter(sorted(warehouse.glob("trials/*.parquet"))))
+    live = min(warehouse.glob("trials/*f.parquet"))  # a fold: what is below it is read no more
     return {"W": str(warehouse), "T": str(beside), "F": str(live)}
 
 
