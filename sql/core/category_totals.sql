@@ -12,6 +12,7 @@ with categorised_run as (
         ) as is_whole,
         dense_rank() over (
             order by
+                manifests.task asc,
                 coalesce(manifests.dataset_id, manifests.run_id) asc,
                 manifests.category_column asc,
                 manifests.cluster_column asc
@@ -20,7 +21,7 @@ with categorised_run as (
     where manifests.is_categorised
 ),
 
--- runs that divide one dataset by the same columns divide it alike: one that has all of it tells
+-- runs of a task that divide one dataset by the same columns divide it alike: one that has all of it tells
 telling_run as (
     select
         categorised_run.run_id,
