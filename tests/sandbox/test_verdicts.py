@@ -194,6 +194,12 @@ def test_installed_and_standard_libraries_can_be_imported(sandbox: Sandbox) -> N
     )
 
 
+def test_a_program_is_not_late_because_it_waited_for_a_core(sandbox: Sandbox) -> None:
+    program = "import time\nwhile time.process_time() < 0.6:\n    pass"
+    jobs = [Job(program, limits=Limits(wall_s=1))] * 8
+    assert [outcome.verdict for outcome in run_many(sandbox, jobs, 8)] == ["pass"] * 8
+
+
 def test_processes_within_the_limit_work(sandbox: Sandbox) -> None:
     program = """
 import multiprocessing, subprocess, sys

@@ -118,6 +118,16 @@ def test_without_any_tool_it_refuses_and_says_what_to_install(
     assert raised.value.exit_code == 2
 
 
+def test_a_python_where_the_sandbox_has_its_own_folder_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.base_prefix", "/tmp/python")
+    with pytest.raises(GradetrailError) as raised:
+        find_sandbox()
+    assert "not installed below /tmp or /dev/shm, as /tmp/python is" in raised.value.faults[0].fix
+
+
 def test_a_tool_that_may_not_work_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tool(tmp_path, "bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,6 +1,6 @@
 """Starts one sandbox for one program, and reads its verdict.
 
-Invariant: every run ends within its wall limit and a grace, and leaves neither process nor file;
+Invariant: every run ends within its wall limit, a patience and a grace, and leaves neither process nor file;
 a sandbox that does not come up raises, and one that is ended is never mistaken for a program that fails.
 """
 
@@ -51,8 +51,10 @@ MARSHAL_VERSION = 4
 READY = b"ready\n"
 STARTS = 2
 """How often a sandbox that does not come up is tried."""
+PATIENCE_S = 10.0
+"""Beyond the wall limit, for a program that waits for a core: a busy machine is no wrong answer."""
 GRACE_S = 10.0
-"""Beyond the wall limit, for starting and ending the sandbox itself."""
+"""Beyond both, for starting and ending the sandbox itself."""
 PROBE = """
 import collections, dataclasses, json, math, os, re, typing
 assert os.getppid() == 1
@@ -78,6 +80,7 @@ class Limits:
     """What one program may use."""
 
     wall_s: float = 5.0
+    """Seconds on the clock, without those in which the program waited for a core."""
     cpu_s: float = 5.0
     """CPU seconds of one process."""
     memory_mb: int = 512
@@ -180,6 +183,7 @@ class Sandbox:
             "stdin": job.stdin.encode("utf-8", "surrogatepass"),
             "is_script": job.expect_stdout is not None and not job.checks,
             "wall_s": limits.wall_s,
+            "patience_s": PATIENCE_S,
             "cpu_s": max(1, -int(-limits.cpu_s // 1)),
             "memory": need.memory_bytes,
             "file": need.folder_bytes,
@@ -213,7 +217,7 @@ class Sandbox:
             start_new_session=True,
         )
         try:
-            reply, complaint = process.communicate(order, timeout=job.limits.wall_s + GRACE_S)
+            reply, complaint = process.communicate(order, timeout=job.limits.wall_s + PATIENCE_S + GRACE_S)
         except subprocess.TimeoutExpired as error:
             has_begun = (error.stdout or b"").startswith(READY)
             return READY if has_begun else b"", f"no verdict {GRACE_S:g} s after the time limit"

@@ -292,5 +292,8 @@ def advice() -> str:
     lines.append("in a container, start it with `--security-opt seccomp=unconfined --cap-add SYS_ADMIN`")
     if sys.platform != "linux":
         lines = [f"start docker or podman, and fetch its image once: `docker pull {PYTHON_IMAGE}`"]
+    base = os.path.realpath(sys.base_prefix)
+    if any(Path(base).is_relative_to(folder) for folder in (FOLDER, SHARED_MEMORY)):
+        lines = [f"use a Python that is not installed below {FOLDER} or {SHARED_MEMORY}, as {base} is"]
     lines.append("or run the code without a sandbox, at your own risk: `--unsafe-code`")
     return "; ".join(lines)

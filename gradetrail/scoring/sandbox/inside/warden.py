@@ -32,6 +32,8 @@ SIGKILL, SIGXCPU = 9, 24
 MEMORY_LINES = ("RssAnon:", "RssShmem:")
 SOCKET_BUFFER = 212_992
 """Bytes that the kernel lets wait in a socket whose buffer nobody has made larger; TCP makes its own so."""
+LAST_MOMENT_S = 1.0
+"""How long an end of the candidate is waited for that the judge has noticed."""
 FORGED = "the program wrote to the control channel"
 
 Verdict = tuple[str, str, int]
@@ -46,7 +48,7 @@ class Warden:
         self.stdin = memoryview(job["stdin"])
         self.captured = {"stdout": bytearray(), "stderr": bytearray()}
         self.message, self.report, self.nonce = bytearray(), bytearray(), b""
-        self.judge_pid = 0
+        self.judge_pid, self.broken_off_at = 0, 0.0
         self.checks: tuple[str, ...] = ()
         self.poll = select.poll()
         self.on_data: dict[int, Callable[[bytes], Verdict | None]] = {}
@@ -61,11 +63,22 @@ class Warden:
                 verdict = self._serve(descriptor)
                 if verdict:
                     return verdict
-            verdict = self._reap() or self._find_excess()
+            verdict = self._reap() or self._find_break() or self._find_excess()
             if verdict:
                 return verdict
-            if time.monotonic() - started > self.job["wall_s"]:
+            if self._is_late(time.monotonic() - started):
                 return "timeout", f"not over after {self.job['wall_s']:g} s", 0
+
+    def _is_late(self, elapsed_s: float) -> bool:
+        """Say whether the time is over; what was spent waiting for a core does not count."""
+        wall_s = self.job["wall_s"]
+        if elapsed_s <= wall_s:
+            return False
+        # several processes may keep each other waiting
+        if set(self._pids()) - {self.candidate_pid, self.judge_pid}:
+            return True
+        waited_s = sum(_waited_s(pid) for pid in (self.candidate_pid, self.judge_pid) if pid)
+        return bool(elapsed_s - min(waited_s, self.job["patience_s"]) > wall_s)
 
     def _start_candidate(self) -> None:
         stdin, self.to_stdin = os.pipe()
@@ -135,11 +148,10 @@ class Warden:
             self._feed()
         if descriptor not in self.on_data:
             return None
-        data = os.read(descriptor, 65536)
-        if not data and self.on_data[descriptor] != self._take:
+        data, on_data = os.read(descriptor, 65536), self.on_data[descriptor]
+        if not data:
             self._forget(descriptor)
-            return None
-        return self.on_data[descriptor](data)
+        return on_data(data) if data or on_data == self._take else None
 
     def _feed(self) -> None:
         try:
@@ -194,7 +206,11 @@ class Warden:
             return ended
         held, _, rest = self.report.decode("utf-8", "replace").partition("\n")
         verdict, _, detail = rest.partition("\n")
-        return (verdict, detail, int(held)) if verdict else ("error", "the checks broke off", 0)
+        if verdict:
+            return verdict, detail, int(held)
+        # a candidate that left has closed its descriptors a moment before it can be buried
+        self.broken_off_at = time.monotonic()
+        return None
 
     def _reap(self) -> Verdict | None:
         """Bury what has ended; give the verdict if the candidate has."""
@@ -218,6 +234,11 @@ class Warden:
         if code == 0 and self.job["is_script"]:
             return "pass", "", 1
         return "error", f"the process ended with exit code {code} before the program was over", 0
+
+    def _find_break(self) -> Verdict | None:
+        """Notice that the judge has left without a word, and that no end of the candidate explains it."""
+        is_broken = self.broken_off_at and time.monotonic() - self.broken_off_at > LAST_MOMENT_S
+        return ("error", "the checks broke off", 0) if is_broken else None
 
     def _find_excess(self) -> Verdict | None:
         """Notice what no limit of a single process forbids: too much of all together."""
@@ -290,6 +311,15 @@ def _signal_name(number: int) -> str:
     from signal import Signals
 
     return Signals(number).name if number in set(Signals) else f"signal {number}"
+
+
+def _waited_s(pid: int) -> float:
+    """Give the seconds that a process was ready and had no core; 0 where the kernel does not count them."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as schedstat:
+            return int(schedstat.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def _own_memory(pid: int) -> int:
