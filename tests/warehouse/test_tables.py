@@ -190,7 +190,7 @@ def test_what_the_documentation_shows_of_ray_data_runs(tmp_path: Path) -> None:
         opened.write_tables(tmp_path / "tables")
         _, wanted = opened.rows("select model, avg(score) from scores group by all order by all")
     start = "import ray; ray.init(num_cpus=2, include_dashboard=False, configure_logging=False)"
-    said = "print([tuple(row.values()) for row in scores.groupby('model').mean('score').take_all()])"
+    said = "print(sorted(tuple(row.values()) for row in scores.groupby('model').mean('score').take_all()))"
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", f"{start}\n{shown}\n{said}"], cwd=tmp_path,
         env={"RAY_USAGE_STATS_ENABLED": "0", "PATH": "/usr/bin:/bin"},
