@@ -123,7 +123,8 @@ def _preview(
                     n_runs += 1
                     n_trials += sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0]
                     found: dict[str, list[dict[str, Any]]] = {}
-                    for definition, scores, n_open in source(run_id):
+                    for definition, spool, n_open in source(run_id):
+                        scores = spool.table()
                         n_unasked += n_open
                         found[definition.name], counted = _flips(con, run_id, spec, definition, scores)
                         changes.update(counted)

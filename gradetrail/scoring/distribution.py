@@ -24,6 +24,7 @@ from gradetrail.scoring.planner import MEMORY_LIMIT, Fresh, grades
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.spec import Spec
 from gradetrail.store import Live
+from gradetrail.store.spool import Spool
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -112,8 +113,6 @@ class Distribution:
 
     def grades(self, run_id: str) -> Fresh:
         """Yield the scores by each definition of a run, and how many of its ballots are open."""
-        import pyarrow as pa
-
         wanted = self._due[run_id]
         away = _away(wanted)
         for number, definition in enumerate(away):
@@ -121,7 +120,7 @@ class Distribution:
             if number == len(away) - 1:
                 self._n_flying -= len(self._sent.pop(run_id))
                 self._send()
-            yield definition, pa.concat_tables([rows for rows, _ in pieces]), sum(n for _, n in pieces)
+            yield definition, Spool(rows for rows, _ in pieces), sum(n for _, n in pieces)
         here = [definition for definition in wanted if definition not in away]
         if here:
             setting = self._setting
@@ -201,7 +200,7 @@ def grade_share(boxed: Sequence[Any], run_id: str, wanted: Sequence[Definition],
     warehouse, setting = _opened(boxed[0])
     runner = ProgramRunner(allow_unsafe=setting.allow_unsafe, workers=1)
     found = {
-        definition.scorer_id(): (scores, n_open)
+        definition.scorer_id(): (scores.table(), n_open)
         for definition, scores, n_open in grades(
             warehouse, setting.spec, run_id, wanted,
             runner=runner, copies_programs=setting.copies_programs, share=share,

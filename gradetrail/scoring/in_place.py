@@ -21,6 +21,7 @@ from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.run_inputs import make_run_inputs
 from gradetrail.scoring.tables import MACROS, count
 from gradetrail.spec import Spec
+from gradetrail.store.spool import Spool
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class InPlaceGrader:
             self._con.close()
         self._con = self._inputs = self._pieces = None
 
-    def scores(self, definition: Definition) -> pa.Table | None:
-        """Grade all trials; rows of the stored table `scores`, in runs of rows in order.
+    def scores(self, definition: Definition) -> Spool | None:
+        """Grade all trials; rows of the stored table `scores`.
 
         None where that is not possible, or takes more memory than there is.
         """
@@ -83,7 +84,7 @@ class InPlaceGrader:
             self.close()
             return None
 
-    def _graded(self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look) -> pa.Table | None:
+    def _graded(self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look) -> Spool | None:
         self._make_answers(con, definition)
         sql.run_file(con, "scoring/no_notes")
         with RegexProcess() as process:
@@ -176,8 +177,7 @@ def _find_blank(con: duckdb.DuckDBPyConnection, look: Look) -> None:
     sql.run_file(con, f"scoring/{name}")
 
 
-def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, look: Look) -> pa.Table:
-    import pyarrow as pa
+def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, look: Look) -> Spool:
 
     scorer, confidence = definition.scorer, definition.confidence
     params = {
@@ -195,8 +195,10 @@ def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition,
         "metric": "score",
     }
     query = con.sql(sql.text_of("scoring/run_scores"), params=params)
-    batches = [_compact(batch, same) for batch in query.to_arrow_reader(OUT_ROWS)]
-    return pa.concat_tables(batches) if batches else _compact(query.to_arrow_table(), same)
+    spool = Spool(_compact(batch, same) for batch in query.to_arrow_reader(OUT_ROWS))
+    if not spool.num_rows:
+        spool.add(_compact(query.to_arrow_table(), same))
+    return spool
 
 
 def _compact(rows: pa.RecordBatch | pa.Table, same: dict[str, str]) -> pa.Table:

@@ -7,6 +7,7 @@ model; grades of older definitions stay.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from gradetrail.scoring.provisions import parts_state
 from gradetrail.scoring.run_grader import RunGrader
 from gradetrail.spec import Spec
 from gradetrail.store import Store
+from gradetrail.store.spool import Spool
 from gradetrail.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ REPEATED = (
 """Columns of scores with few values."""
 
 
-Fresh = Generator[tuple[Definition, "pa.Table", int], None, None]
+Fresh = Generator[tuple[Definition, Spool, int], None, None]
 """Scores by each definition, and how many of its ballots more calls to a judge would add to."""
 
 
@@ -113,6 +115,7 @@ def published(
             number = store.publish_scores(run_id, definition.scorer_id(), scores, metadata, seen=seen)
             numbers[definition.scorer_id()] = number
             counts = _by_outcome(scores)
+            scores.close()
             done[definition.name] = Graded(
                 run_id, definition.name, definition.scorer_id(), sum(counts.values()), counts
             )
@@ -157,10 +160,9 @@ def _grades_of_parts(
     share: Share | None = None,
 ) -> Fresh:
     """Yield what `grades` does; the answers are read in parts, so that no more are in memory at a time."""
-    import pyarrow as pa
-
     con = warehouse.connection("macros", "base", "graded")
-    found: dict[str, list[tuple[pa.Table, int]]] = {}
+    found = {definition.name: Spool() for definition in wanted}
+    n_open = Counter[str]()
     with contextlib.closing(answer_parts(con, run_id, share)) as parts:
         for answers in parts:
             grader = RunGrader(
@@ -168,13 +170,12 @@ def _grades_of_parts(
             )
             try:
                 for definition in wanted:
-                    scores = _encoded(grader.scores(definition))
-                    found.setdefault(definition.name, []).append((scores, grader.n_open))
+                    found[definition.name].add(_encoded(grader.scores(definition)))
+                    n_open[definition.name] += grader.n_open
             finally:
                 grader.close()
     for definition in wanted:
-        graded = found.pop(definition.name)
-        yield definition, pa.concat_tables([rows for rows, _ in graded]), sum(n for _, n in graded)
+        yield definition, found.pop(definition.name), n_open[definition.name]
 
 
 def dockets(
@@ -200,14 +201,17 @@ def _encoded(scores: pa.Table) -> pa.Table:
     return scores
 
 
-def _by_outcome(scores: pa.Table) -> dict[str, int]:
+def _by_outcome(scores: Spool) -> dict[str, int]:
     """Count answers, each once whatever the number of metrics."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_counted: Any = pc.equal(scores.column("metric").cast(pa.string()), pa.scalar("score"))
-    found: Any = pc.value_counts(scores.column("outcome").filter(is_counted))
-    return {str(each["values"]): int(each["counts"]) for each in found.to_pylist()}
+    counts = Counter[str]()
+    for rows in scores.pieces():
+        is_counted: Any = pc.equal(rows.column("metric").cast(pa.string()), pa.scalar("score"))
+        found: Any = pc.value_counts(rows.column("outcome").filter(is_counted))
+        counts.update({str(each["values"]): int(each["counts"]) for each in found.to_pylist()})
+    return dict(counts)
 
 
 def trials_version(warehouse: Warehouse, run_id: str) -> str | None:

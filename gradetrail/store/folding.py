@@ -60,6 +60,15 @@ def merged_runs(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
     return merged if _breaks(merged, keys) == [] else None
 
 
+def runs_of(rows: pa.Table, keys: Sequence[str]) -> list[pa.Table] | None:
+    """Cut rows into runs in the order of keys; None where a look at neighbours cannot tell, or finds many."""
+    breaks = _breaks(rows, keys)
+    if breaks is None:
+        return None
+    ends = [-1, *breaks, rows.num_rows - 1]
+    return [rows.slice(before + 1, last - before) for before, last in pairwise(ends)]
+
+
 def _merged(keys: pa.Table, ends: Sequence[int]) -> list[tuple[int, int]] | None:
     """Cut runs, which end after the rows `ends`, into pieces (begin, end) that follow each other in order."""
 

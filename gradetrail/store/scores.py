@@ -20,6 +20,7 @@ from gradetrail.store.layout import ScoreFile
 from gradetrail.store.packs import Record, latest
 from gradetrail.store.schema import SCORE_KEY, TRIAL_KEY
 from gradetrail.store.segments import conformed, holds, ordered, read, row_groups, writing
+from gradetrail.store.spool import Spool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ def publish_scores(
     storage: Storage,
     look: Look,
     held: tuple[str, str],
-    rows: pa.Table,
+    rows: pa.Table | Spool,
     metadata: Mapping[str, Any],
     *,
     over: int | None,
@@ -49,14 +50,14 @@ def publish_scores(
     while True:
         now = latest(storage).removed
         if now != removed:
-            rows, removed = resting(look, run_id, rows), now
+            rows, removed = resting(look, run_id, _whole(rows)), now
         live, taken = look.scores(run_id, scorer12)
         if live is not None:
             try:
                 packed = look.score_rows(live)
                 if over is not None and live.number > over:
                     theirs = read(storage.local(live.name), "scores") if packed is None else packed
-                    rows = added(theirs, conformed("scores", rows), look.trials(run_id))
+                    rows = added(theirs, conformed("scores", _whole(rows)), look.trials(run_id))
                 if _is_stored(storage, live, packed, rows):
                     return live.number
             except FileNotFoundError:
@@ -66,7 +67,7 @@ def publish_scores(
             return over
         score = ScoreFile(run_id, scorer12, taken + 1)
         try:
-            is_made = storage.create(score.name, writing("scores", ordered("scores", rows), metadata))
+            is_made = storage.create(score.name, writing("scores", _batches(rows), metadata))
         except StoreError:
             if latest(storage).removed == removed:
                 raise
@@ -80,10 +81,18 @@ def publish_scores(
             storage.delete(score.name)
 
 
-def _is_stored(storage: Storage, live: ScoreFile, packed: pa.Table | None, rows: pa.Table) -> bool:
+def _whole(rows: pa.Table | Spool) -> pa.Table:
+    return rows.table() if isinstance(rows, Spool) else rows
+
+
+def _batches(rows: pa.Table | Spool) -> Iterator[pa.Table]:
+    return rows.batches() if isinstance(rows, Spool) else ordered("scores", rows)
+
+
+def _is_stored(storage: Storage, live: ScoreFile, packed: pa.Table | None, rows: pa.Table | Spool) -> bool:
     import pyarrow as pa
 
-    fresh = ordered("scores", rows)
+    fresh = _batches(rows)
     if packed is None:
         return holds(storage.local(live.name), "scores", fresh)
     return bool(packed.equals(pa.concat_tables(fresh)))

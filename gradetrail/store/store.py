@@ -42,6 +42,7 @@ from gradetrail.store.reclaiming import GRACE_S, Reclaimed, reclaim
 from gradetrail.store.schema import FORMAT_VERSION, TABLES
 from gradetrail.store.scores import publish_scores
 from gradetrail.store.segments import ordered, publish, publish_batches
+from gradetrail.store.spool import Spool
 from gradetrail.store.writer import PART_ROWS, RunWriter
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ class Store:
         self,
         run_id: str,
         scorer_id: str,
-        rows: pa.Table,
+        rows: pa.Table | Spool,
         metadata: Mapping[str, Any],
         *,
         over: int | None = None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -21,6 +22,7 @@ from gradetrail.scoring.run_grader import RunGrader
 from gradetrail.spec import Spec, spec_from
 from gradetrail.store import Store
 from gradetrail.store.segments import conformed
+from gradetrail.store.spool import Spool
 from gradetrail.warehouse import Warehouse
 from tests.scoring.test_same_as_python import TEXTS
 from tests.sql.given import RUN, live_of
@@ -138,8 +140,9 @@ def opened(
     return Warehouse(folder, live=live_of(given_))
 
 
-def rows_of(table: Any) -> list[Row]:
-    found: list[Row] = conformed("scores", table).to_pylist()
+def rows_of(scores: pa.Table | Spool) -> list[Row]:
+    whole = scores.table() if isinstance(scores, Spool) else scores
+    found: list[Row] = conformed("scores", whole).to_pylist()
     return found
 
 
