@@ -1,18 +1,21 @@
 """Reclaiming: deletes what nothing needs any more, some time after it ceased to be needed.
 
 Invariant: what is deleted has counted for no look that began within the grace period; a look or a
-query that is older begins again. A manifest is deleted only under its run's lock and only if it says
-what the packed one says. Temporary files and locks of dead processes must also be an hour old.
+query that is older begins again. A pack that no record names is deleted only when there is a record of
+its number, so a packer that slept cannot name it any more. A manifest is deleted only under its run's
+lock and only if it says what the packed one says. Temporary files and locks of dead processes must also
+be an hour old.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradetrail.store.choosing import is_packed
 from gradetrail.store.interface import Storage
 from gradetrail.store.layout import LOCK, highest_scores, parse_part, parse_scores, run_lock
+from gradetrail.store.packing import commit
 from gradetrail.store.packs import (
     FOLDER,
     KEYED,
@@ -40,9 +43,10 @@ class Reclaimed:
     n_bytes: int = 0
 
 
-def reclaim(storage: Storage, grace_s: float = GRACE_S) -> Reclaimed:
+def reclaim(storage: Storage, written_by: str, grace_s: float = GRACE_S) -> Reclaimed:
     """Delete what is packed, superseded or left over; the caller holds PACK_LOCK."""
     now = storage.now()
+    _overtake_sleepers(storage, now - grace_s, written_by)
     n_files = n_bytes = 0
     for name in [*_unneeded(storage, now - grace_s), *_left_over(storage, now - max(grace_s, DEAD_AFTER_S))]:
         try:
@@ -65,6 +69,19 @@ def due(storage: Storage, before: float) -> Record:
     return Record()
 
 
+def _overtake_sleepers(storage: Storage, before: float, written_by: str) -> None:
+    """Take the number for which old packs wait, so that a packer which slept can name them no more."""
+    record = latest(storage)
+    waiting = [
+        f"{FOLDER}/{file}"
+        for file in storage.list(FOLDER)
+        if (found := parse_pack(file)) and found[1] > record.number
+    ]
+    spared = set(only_copies(storage, record)) if waiting else set()
+    if any(name not in spared and storage.modified(name) <= before for name in waiting):
+        commit(storage, record, replace(record, number=record.number + 1), written_by)
+
+
 def _unneeded(storage: Storage, before: float) -> Iterator[str]:
     record = due(storage, before)
     numbers = record_numbers(storage.list(FOLDER))
@@ -77,8 +94,9 @@ def _unneeded(storage: Storage, before: float) -> Iterator[str]:
     # if the record of a pack was lost, the pack may be all there is
     spared = set(only_copies(storage, latest(storage)))
     for file in storage.list(FOLDER):
-        name = f"{FOLDER}/{file}"
-        if parse_pack(file) and name not in needed | spared and storage.modified(name) <= before:
+        name, found = f"{FOLDER}/{file}", parse_pack(file)
+        is_past = found is not None and found[1] <= max(numbers, default=0)
+        if is_past and name not in needed | spared and storage.modified(name) <= before:
             yield name
     for table in KEYED:
         files = storage.list(table)

@@ -293,7 +293,9 @@ class Store:
             return None
         try:
             packed = pack(storage, this_program())
-            return None if packed is None else Compacted(packed, reclaim(storage, grace_s))
+            if packed is None:
+                return None
+            return Compacted(packed, reclaim(storage, this_program(), grace_s))
         finally:
             claim.release()
 

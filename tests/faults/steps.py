@@ -155,7 +155,7 @@ class Trials:
     def _pack_without_lock(self) -> None:
         storage = Store(self.work / "warehouse").storage
         pack(storage, "no lock")
-        reclaim(storage, 0.0)
+        reclaim(storage, "no lock", 0.0)
 
     def at(self, step: int) -> dict[str, Any]:
         """Strike at one step, and let another process go on."""

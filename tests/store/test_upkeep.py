@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -12,6 +14,7 @@ from gradetrail.store import Store
 from gradetrail.store.packing import pack
 from gradetrail.store.packs import latest
 from gradetrail.store.reading import Look
+from gradetrail.store.reclaiming import reclaim
 from gradetrail.store.removal import Removal
 from gradetrail.store.repair import damaged
 from gradetrail.store.segments import conformed
@@ -152,6 +155,30 @@ def test_a_removal_that_slept_deletes_nothing_of_a_later_packer(
     live = Store(tmp_path).live()
     assert live.damaged == []
     assert statuses(live) == {"answered": 6}
+    assert not holds_secret(tmp_path)
+
+
+def test_who_slept_while_what_he_packed_was_reclaimed_publishes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = secretive(tmp_path, 1)
+    finished(tmp_path, 2)
+    store, create, is_due = Store(tmp_path), LocalStorage.create, [True]
+
+    def late(storage: LocalStorage, name: str, write: Callable[[BinaryIO], object]) -> bool:
+        if is_due and name == "packs/2.json":
+            is_due.clear()
+            reclaim(storage, "a packer that a lapsed lock let in", NO_GRACE)
+        return create(storage, name, write)
+
+    monkeypatch.setattr(LocalStorage, "create", late)
+    with pytest.raises(StoreError, match="packed meanwhile"):
+        store.remove(Removal(run, with_answers=True), {})
+    live = Store(tmp_path).live()
+    assert (live.damaged, statuses(live)) == ([], {"answered": 5})
+    store.remove(Removal(run, with_answers=True), {})
+    live = Store(tmp_path).live()
+    assert (live.damaged, statuses(live)) == ([], {"answered": 3})
     assert not holds_secret(tmp_path)
 
 
