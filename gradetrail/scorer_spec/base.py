@@ -64,6 +64,9 @@ def _expand_rule(item: Any) -> Any:
     return item
 
 
+RULE_VERSIONS = {"letter": 2}
+"""Raised when a rule changes its meaning; in the scorer_id. `letter` 2 takes a letter on the first line."""
+
 Extract = Annotated[tuple[ExtractRule, ...], BeforeValidator(expand_extract)]
 
 

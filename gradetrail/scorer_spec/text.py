@@ -93,6 +93,9 @@ class Numeric(ScorerBase):
 class Choice(ScorerBase):
     """The letter of the option that the answer names."""
 
+    version: ClassVar[int] = 2
+    """2 takes a first line that is a letter, and a box that holds an option's text."""
+
     type: Literal["choice"] = "choice"
     match_text: bool = True
     """An answer that is exactly one option's text counts as its letter."""

@@ -28,6 +28,7 @@ from gradetrail.scorer_spec import (
     Switch,
     judges_in,
 )
+from gradetrail.scorer_spec.base import RULE_VERSIONS
 from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.judge_setup import JudgeSetup, judge_setup
 from gradetrail.scoring.programs import program_columns
@@ -85,12 +86,14 @@ class Definition:
             "type": scorer.type,
             "version": self.judge.file.rule_version if self.judge is not None else scorer.version,
             "options": options,
-            "extract": [rule.model_dump(mode="json", exclude_defaults=True) for rule in self.extract],
+            "extract": [_rule_content(rule) for rule in self.extract],
             "confidence": confidence,
             "target": self.target,
             "has_choices": self.has_choices,
             "files": {name: hashlib.sha256(data).hexdigest() for name, data in self.files if "." not in name},
             "judge": self.judge.identity() if self.judge else None,
+            # what a case's own id covers already; here it tells whose prices are needed
+            "case_judges": {key: setup.identity() for key, setup in self.case_judges},
             "cases": {key: case.scorer_id() for key, case in self.cases().items()},
             "parts": sorted([part.scorer_id(), self.weight(part)] for part in self.parts),
             "leaves_unanswered_out": self.leaves_unanswered_out,
@@ -188,6 +191,12 @@ class Definition:
         """Whether there are targets and the judge is shown them."""
         has_target = self.target is not None or self.has_choices
         return has_target and self.judge is not None and "target" in self.judge_prompt().names
+
+
+def _rule_content(rule: ExtractRule) -> dict[str, Any]:
+    version = RULE_VERSIONS.get(rule.rule)
+    content = rule.model_dump(mode="json", exclude_defaults=True)
+    return content if version is None else {**content, "version": version}
 
 
 def definitions(spec: Spec) -> list[Definition]:

@@ -10,8 +10,10 @@ In this order:
    that, the last letter that is called right: `C is correct`.
 3. Where `Answer:` stands without a letter: the option whose text follows it on the line, or the one
    letter on that line; else nothing, wherever else letters stand.
-4. A letter with a stop or bracket opens the reply: `C. 12`, unless other lines open with other letters.
-5. The whole reply is the text of exactly one option, but for case, white space and a final stop.
+4. A letter with a stop or bracket opens the reply (`C. 12`), or is its whole first line, unless other
+   lines open with other letters or, after such a first line, are other letters.
+5. The whole reply, or else its last box, is the text of exactly one option, but for case, white space
+   and a final stop.
 6. The last line that holds letters on their own holds one.
 """
 
@@ -22,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from gradetrail.scoring.boxed import find_boxed
 from gradetrail.scoring.regex_translation import SPACE
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -97,7 +100,13 @@ def find_letter(text: str, options: Sequence[str] | None = None, *, match_text: 
     colon = next((match[1] for end in reversed(ends) if (match := _COLON.match(text, end)) is not None), None)
     if colon is not None:
         return option_letter(colon, texts) or _one_alone(colon, patterns)
-    return _opening(text, patterns) or option_letter(text, texts) or _last_alone(text, patterns)
+    return (
+        _opening(text, patterns)
+        or _first_line(text, allowed, patterns)
+        or option_letter(text, texts)
+        or (option_letter(find_boxed(text) or "", texts) if texts else None)
+        or _last_alone(text, patterns)
+    )
 
 
 def _lower(text: str) -> str:
@@ -134,6 +143,15 @@ def _last_marked(text: str, ends: Sequence[int], patterns: _Patterns) -> str | N
 def _opening(text: str, patterns: _Patterns) -> str | None:
     first = patterns.opening.match(text.lstrip())
     return first[1] if first is not None and set(patterns.opening.findall(text)) == {first[1]} else None
+
+
+def _first_line(text: str, allowed: str, patterns: _Patterns) -> str | None:
+    """Give the letter that is the whole first line, if no other line says another."""
+    matches = [_WHOLE.match(line) for line in text.strip().split("\n")]
+    letters = [match[1].upper() if match is not None else None for match in matches]
+    said = {letter for letter in letters if letter is not None} | set(patterns.opening.findall(text))
+    first = letters[0]
+    return first if first is not None and first in allowed and said == {first} else None
 
 
 def _alone(line: str, patterns: _Patterns) -> set[str]:

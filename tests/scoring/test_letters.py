@@ -38,6 +38,14 @@ OPTIONS = ["8", "10", "12", "14"]
         ("A car is a car.", None),
         ("I am a car", None),
         ("don't know", None),
+        ("C\n\nExplanation: because A is wrong", "C"),
+        ("**(c)**\nSince A and B do not fit.", "C"),
+        ("C\n\nOn reflection:\nB", "B"),
+        ("A\nB\nC. 12", "C"),
+        ("E\nbecause A fits", None),
+        ("C\nNo. Answer: B", "B"),
+        (r"Adding up gives $\boxed{12}$, above B.", "C"),
+        (r"Adding up gives $\boxed{13}$.", None),
     ],
 )
 def test_which_letter_an_answer_names(text: str, letter: str | None) -> None:
