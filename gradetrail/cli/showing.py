@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 
 ViewArgument = Annotated[
     str | None,
-    typer.Argument(help="A view, yours included; `--help-views` lists them. [default: leaderboard]"),
+    typer.Argument(
+        help="A view, yours included; `--help-views` lists them. `sample ID` shows all of one sample."
+        " [default: leaderboard]"
+    ),
 ]
 RunArgument = Annotated[
     str | None,
     typer.Argument(
         help="Run: id, prefix, 6 hex digits, latest, latest~1, task@latest, task@TAG, a bundle's path."
+        " Of `sample`, its id or the beginning of it."
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
@@ -66,11 +70,6 @@ def show(
     memory: MemoryOption = None,
 ) -> None:
     """Print a view: leaderboard, runs, graded, wrong, errors, costs, ... or one of yours."""
-    from gradetrail import sql as sql_files
-    from gradetrail.cli.board import print_blocks, screen_columns
-    from gradetrail.cli.locked import limits_from, open_locked
-    from gradetrail.warehouse.user_objects import is_ours
-
     root = warehouse_folder(warehouse)
     if help_views:
         from gradetrail.cli.views import print_views
@@ -91,44 +90,78 @@ def show(
         return
     if task is not None:
         _check_task(root, task)
-    if view == "leaderboard" and form in (Format.table, Format.markdown):
-        with open_runs(root, run, as_of=moment) as boards:
-            run_id = None if run is None else boards.run_id(run)
-            tasks = None if task is None else [task]
-            print_blocks(boards, tasks, form, output, run_id=run_id, limit=limit)
-            tell_damage(boards)
-        return
-    if is_ours(view):
-        reader: Warehouse | LockedWarehouse = open_runs(root, run, as_of=moment)
-    else:
-        reader = open_locked(root, run, limits=limits_from(timeout, memory), as_of=moment)
-    with reader as opened:
-        opened.check_view(view)
-        conditions: dict[str, Any] = {}
-        if run is not None:
-            conditions["run_id"] = opened.run_id(run)
-        if task is not None:
-            conditions["task"] = task
-        _check_columns(opened, view, conditions)
-        query = sql_files.select_from(view, conditions, limit, sql_files.key_of_unsorted(view))
-        if form in (Format.table, Format.markdown):
-            has_runs = _has_runs(opened, run, task)
-            names, rows = opened.rows(query, conditions)
-            show_rows(*screen_columns(view, names, rows, has_runs=has_runs), form, output)
-            if not rows and limit != 0:
-                _tell_why_empty(opened, view, conditions)
+    if view == "sample" and not (root / "sql" / "sample.sql").exists():
+        from gradetrail.cli.sample import print_sample
+
+        with open_runs(root, as_of=moment) as opened:
+            print_sample(opened, run, task, form, output)
             tell_damage(opened)
-        else:
-            print_query(opened, query, conditions, form, output)
+    elif view == "leaderboard" and form in (Format.table, Format.markdown):
+        _show_boards(root, run, task, moment, limit, form, output)
+    else:
+        conditions = {"run_id": run, "task": task}
+        with _reader(root, view, run, moment, timeout, memory) as reader:
+            _show_view(reader, view, conditions, limit, form, output)
 
 
-def _tell_why_empty(opened: Warehouse | LockedWarehouse, view: str, conditions: dict[str, Any]) -> None:
-    from gradetrail.cli.absence import why_empty
-    from gradetrail.warehouse import Warehouse
+def _show_boards(
+    root: Path,
+    run: str | None,
+    task: str | None,
+    moment: datetime | None,
+    limit: int | None,
+    form: Format,
+    output: Path | None,
+) -> None:
+    from gradetrail.cli.board import print_blocks
 
-    reason = why_empty(opened, view, conditions) if isinstance(opened, Warehouse) else None
-    if reason is not None:
-        say(f"{view} is empty: {reason}")
+    with open_runs(root, run, as_of=moment) as boards:
+        run_id = None if run is None else boards.run_id(run)
+        tasks = None if task is None else [task]
+        print_blocks(boards, tasks, form, output, run_id=run_id, limit=limit)
+        tell_damage(boards)
+
+
+def _reader(
+    root: Path,
+    view: str,
+    run: str | None,
+    moment: datetime | None,
+    timeout: float | None,
+    memory: str | None,
+) -> Warehouse | LockedWarehouse:
+    """Open the warehouse for a view: behind a wall, if it is one of the user's."""
+    from gradetrail.cli.locked import limits_from, open_locked
+    from gradetrail.warehouse.user_objects import is_ours
+
+    if is_ours(view):
+        return open_runs(root, run, as_of=moment)
+    return open_locked(root, run, limits=limits_from(timeout, memory), as_of=moment)
+
+
+def _show_view(
+    opened: Warehouse | LockedWarehouse,
+    view: str,
+    wanted: Mapping[str, str | None],
+    limit: int | None,
+    form: Format,
+    output: Path | None,
+) -> None:
+    from gradetrail import sql as sql_files
+    from gradetrail.cli.board import screen_columns
+
+    opened.check_view(view)
+    conditions = {name: value for name, value in wanted.items() if value is not None}
+    if "run_id" in conditions:
+        conditions["run_id"] = opened.run_id(conditions["run_id"])
+    _check_columns(opened, view, conditions)
+    query = sql_files.select_from(view, conditions, limit)
+    if form in (Format.table, Format.markdown):
+        has_runs = _has_runs(opened, wanted["run_id"], wanted["task"])
+        show_rows(*screen_columns(view, *opened.rows(query, conditions), has_runs=has_runs), form, output)
+        tell_damage(opened)
+    else:
+        print_query(opened, query, conditions, form, output)
 
 
 def _has_runs(opened: Warehouse | LockedWarehouse, run: str | None, task: str | None) -> bool:
