@@ -30,7 +30,7 @@ LOOK_S = 0.1
 """How often a wait looks whether Ctrl-C was pressed."""
 KEPT_VARIABLES = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
-    "VIRTUAL_ENV",
+    "VIRTUAL_ENV", "GRADETRAIL_PRICES",
 )  # fmt: skip
 """What of the environment the child sees: enough to start, and no secret."""
 

@@ -151,6 +151,12 @@ def test_the_ceiling_of_a_judge_says_what_the_whole_command_spent(priced: Bench)
     assert "go on with a higher one: gradetrail score spec.yaml --max-cost 0." in scored.err
 
 
+def test_sql_knows_the_prices_that_the_environment_names(priced: Bench) -> None:
+    priced.run()
+    asked = gradetrail("sql", "select paid_usd from costs where role = 'judge'", "--format", "csv")
+    assert asked.out.split() == ["paid_usd", "0.012"]
+
+
 def test_an_aborted_run_asks_no_judge(priced: Bench) -> None:
     def answer(call: Call) -> Reply:
         is_judge = call.body["model"] == "judge"

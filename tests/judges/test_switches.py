@@ -103,6 +103,14 @@ def test_a_case_may_be_a_preference_against_another_model(mixed: Bench) -> None:
     assert [graded.n_rows for graded in mixed.score(spec)] == [0]
 
 
+def test_the_calls_of_a_case_are_priced(mixed: Bench) -> None:
+    # a model of the price package, so that whose prices are needed must be known from the definition
+    mixed.run(scorers=switch(mixed, model=mixed.lab.model("openai", "gpt-4o-mini")))
+    costs = mixed.lab.rows("select cost_usd from call_costs where provider_model = 'gpt-4o-mini'")
+    # its replies are no verdicts: two votes and two nudges
+    assert [row["cost_usd"] > 0 for row in costs] == [True] * 4
+
+
 def test_faults_of_a_case_are_told_with_its_place(mixed: Bench) -> None:
     cases = {"open": mixed.judge(file="lost.yaml"), "style": mixed.judge(swap=True)}
     with pytest.raises(SpecError) as raised:
