@@ -32,7 +32,8 @@ SCORERS: list[Any] = [
     {"type": "includes", "case": False, "all": True},
     {"type": "numeric", "abs_tol": 0.5},
     {"type": "regex", "pattern": r"(?i)a\w*\s*(\S+)"},
-    "f1", "bleu_add1", "rouge_l", "bleu", {"type": "chrf", "word_order": 2}, "edit_distance",
+    "f1", {"type": "f1", "rules": "squad"}, "bleu_add1", "rouge_l",
+    {"type": "rouge_l", "rules": "rouge_score"}, "bleu", {"type": "chrf", "word_order": 2}, "edit_distance",
     {"type": "edit_distance", "unit": "word", "measure": "distance"},
 ]  # fmt: skip
 
