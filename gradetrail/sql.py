@@ -203,12 +203,19 @@ def comment_table(con: duckdb.DuckDBPyConnection, name: str) -> None:
         run(con, text, where=f"sql/{name}.sql")
 
 
+FILE_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "storage_compatibility_version": "v1.2.0",
+}
+"""A new file has the format that DuckDB has read since this version; views were tried with its 1.5."""
+
+
 @contextmanager
 def database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB file, which is made if it is not there; closed at the end."""
     import duckdb
 
-    con = duckdb.connect(str(path), config={"autoinstall_known_extensions": False})
+    con = duckdb.connect(str(path), config=FILE_CONFIG)
     try:
         for setting in SETTINGS:
             con.execute(setting)

@@ -87,7 +87,7 @@ def _duckdb(target: Path, warehouse: Path | None, limits: Limits) -> None:
         for fault in write_database(opened, target, limits).values():
             say(f"warning: left out: {fault}")
         tell_damage(opened)
-    say(f"{target}: {target.stat().st_size:,} bytes; open it with any DuckDB")
+    say(f"{target}: {target.stat().st_size:,} bytes; open it with DuckDB 1.5 or newer")
 
 
 def _tables(folder: Path, warehouse: Path | None) -> None:

@@ -69,6 +69,18 @@ def test_the_database_is_queried_by_a_process_that_knows_only_duckdb(lab: Lab) -
     )
 
 
+def test_the_database_has_a_format_that_older_duckdbs_read(lab: Lab) -> None:
+    lab.write()
+    gradetrail("run", "spec.yaml")
+    own = lab.warehouse / "sql"
+    own.mkdir()
+    (own / "mine.sql").write_text("create view mine as from leaderboard")
+    assert "DuckDB 1.5 or newer" in gradetrail("export", "--duckdb", "all.duckdb").err
+    header = Path("all.duckdb").read_bytes()[:20]
+    # a checksum, the mark, and the number of the format, which 1.2 has as 65 and 2.0 as 69
+    assert (header[8:12], int.from_bytes(header[12:], "little") <= 65) == (b"DUCK", True)
+
+
 def test_views_say_in_the_database_what_they_say_in_the_warehouse(lab: Lab) -> None:
     import duckdb
 
