@@ -40,8 +40,6 @@ select
     parsed.manifest."primary" as primary_scorer,
     parsed.manifest.unanswered as unanswered,
     coalesce(parsed.manifest.epochs, 1) as epochs,
-    parsed.manifest.spec.dataset.category as category_column,
-    parsed.manifest.spec.dataset.cluster as cluster_column,
     parsed.manifest.spec.dataset.category is not null as is_categorised,
     parsed.manifest.spec.dataset.cluster is not null as is_clustered,
     parsed.manifest.seed as seed,
@@ -79,8 +77,6 @@ comment on column manifests.scorers is 'JSON object: scorer name to scorer_id, w
 comment on column manifests.primary_scorer is 'Name of the primary scorer, when the run was made.';
 comment on column manifests.unanswered is 'Policy for unanswered trials, when the run was made: wrong or exclude.';
 comment on column manifests.epochs is 'Times that each sample is asked.';
-comment on column manifests.category_column is 'Column of the dataset that holds categories; NULL if the spec names none.';
-comment on column manifests.cluster_column is 'Column whose equal values are not independent; NULL if the spec names none.';
 comment on column manifests.is_categorised is 'Whether the spec names a category column.';
 comment on column manifests.is_clustered is 'Whether the spec names a column whose equal values are not independent.';
 comment on column manifests.seed is 'Seed of the selection; NULL if nothing was drawn.';

@@ -1,54 +1,30 @@
 -- Grades of an entrant in a run by one definition, by category.
 -- One row per (run_id, model, prompt, scorer, scorer_id, metric, category) of the runs whose spec has a category.
 -- Means weigh each sample once; stderr by clusters where the run has them: of a cluster, what lies in the category.
--- Source: sample_scores and the category of the trials, which follows from dataset and columns; clustered standard error as in the macro `clustered_stderr`.
+-- Source: sample_scores and the category of the trials; clustered standard error as in the macro `clustered_stderr`.
 create or replace view category_totals as
 with categorised_run as (
     select
         manifests.run_id,
-        manifests.is_clustered,
-        coalesce(
-            manifests.status = 'complete' and manifests.n_samples = manifests.n_selected_of, false
-        ) as is_whole,
-        dense_rank() over (
-            order by
-                manifests.task asc,
-                coalesce(manifests.dataset_id, manifests.run_id) asc,
-                manifests.category_column asc,
-                manifests.cluster_column asc
-        ) as division
+        manifests.is_clustered
     from manifests
     where manifests.is_categorised
 ),
 
--- runs of a task that divide one dataset by the same columns divide it alike: one that has all of it tells
-telling_run as (
-    select
-        categorised_run.run_id,
-        categorised_run.division
-    from categorised_run
-    qualify
-        not bool_or(categorised_run.is_whole) over (
-            partition by categorised_run.division
-        )
-        or row_number() over (
-            partition by categorised_run.division
-            order by categorised_run.is_whole desc, categorised_run.run_id desc
-        ) = 1
-),
-
 sample_category as (
     select
-        telling_run.division,
+        trials.run_id,
+        trials.task,
         trials.sample_id,
         min(trials.category) as category,
         min(trials.cluster) as cluster
     from trials
-    inner join telling_run
-        on trials.run_id = telling_run.run_id
+    semi join categorised_run
+        on trials.run_id = categorised_run.run_id
     where trials.category is not null
     group by
-        telling_run.division,
+        trials.run_id,
+        trials.task,
         trials.sample_id
 ),
 
@@ -69,7 +45,8 @@ cluster_score as (
         on sample_scores.run_id = categorised_run.run_id
         and categorised_run.is_clustered
     inner join sample_category
-        on categorised_run.division = sample_category.division
+        on sample_scores.run_id = sample_category.run_id
+        and sample_scores.task = sample_category.task
         and sample_scores.sample_id = sample_category.sample_id
     where sample_scores.score is not null
     group by
@@ -130,10 +107,11 @@ total as (
         min(sample_scores.score) = max(sample_scores.score) as is_constant,
         bool_and(sample_scores.score in (0, 1)) as is_binary
     from sample_scores
-    inner join categorised_run
+    semi join categorised_run
         on sample_scores.run_id = categorised_run.run_id
     inner join sample_category
-        on categorised_run.division = sample_category.division
+        on sample_scores.run_id = sample_category.run_id
+        and sample_scores.task = sample_category.task
         and sample_scores.sample_id = sample_category.sample_id
     group by
         sample_scores.run_id,
