@@ -113,9 +113,8 @@ class Warehouse:
     @property
     def _own(self) -> Sequence[Mapping[str, Any]]:
         """What selectors choose from: runs of bundles are named by their paths alone."""
-        if self._as_of is None:
-            return self._own_manifests
-        return [m for m in self._own_manifests if m["run_id"] < f"{self._as_of:%Y%m%dT%H%M%SZ}~"]
+        until = "" if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
+        return [m for m in self._own_manifests if m["run_id"] < until] if until else self._own_manifests
 
     def __enter__(self) -> Warehouse:
         return self
