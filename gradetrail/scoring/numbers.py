@@ -15,7 +15,7 @@ A number is one of, with ASCII digits and `.` as the decimal mark (or `,`, and `
 - Letters attached to it make it no number (`42abc`, `3rd`, `5k`, `v2`), unless they are one of UNITS.
   Letters are those of Latin, Greek and Cyrillic; scripts written without spaces may touch it.
 - A percent sign or the word `percent` marks it; what that means is the scorer's option.
-- No numbers are the parts of dates, versions and longer quotients (`1/2/2026`, `1.2.3`), of powers,
+- No numbers are the parts of versions, longer quotients and dates such as `1/2/2026` and `1.2.3`, of powers,
   indices and roots (`x^2`, `2^10`, `a_1`, `\sqrt{2}`, `2\pi`), `1_000`, `nan`, `inf`, a quotient by zero,
   and what has more than 1,000 digits, or 4 in its exponent.
 """
