@@ -197,15 +197,16 @@ def grade_share(boxed: Sequence[Any], run_id: str, wanted: Sequence[Definition],
     As Ray wants it, one definition gives one such pair, several a list of them. `boxed` holds the
     reference of the setting, which is read once by each worker.
     """
-    warehouse, setting = _opened(boxed[0])
-    runner = ProgramRunner(allow_unsafe=setting.allow_unsafe, workers=1)
-    found = {
-        definition.scorer_id(): (scores.table(), n_open)
-        for definition, scores, n_open in grades(
-            warehouse, setting.spec, run_id, wanted,
-            runner=runner, copies_programs=setting.copies_programs, share=share,
-        )
-    }  # fmt: skip
+    with sql.without_others():
+        warehouse, setting = _opened(boxed[0])
+        runner = ProgramRunner(allow_unsafe=setting.allow_unsafe, workers=1)
+        found = {
+            definition.scorer_id(): (scores.table(), n_open)
+            for definition, scores, n_open in grades(
+                warehouse, setting.spec, run_id, wanted,
+                runner=runner, copies_programs=setting.copies_programs, share=share,
+            )
+        }  # fmt: skip
     given = [found[definition.scorer_id()] for definition in wanted]
     return given if len(given) > 1 else given[0]
 
