@@ -6,6 +6,7 @@ more than the text and the sample, or an answer is not stored just once, is left
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from gradetrail.scoring.normalize import SQL_STEPS, steps_of
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.run_inputs import make_run_inputs
+from gradetrail.scoring.stretches import Stretch, enter, leave, stretches_of
 from gradetrail.scoring.tables import MACROS, count
 from gradetrail.spec import Spec
 from gradetrail.store.spool import Spool
@@ -32,6 +34,10 @@ STORED = ("trials", "responses", "samples")
 """Stored tables that are read."""
 OUT_ROWS = 122_880
 """Scores that are taken from DuckDB at a time."""
+STRETCH_PIECES = 10 * OUT_ROWS
+"""Trials of a stretch whose scores quote little: so few that what is made for them is joined in memory."""
+STRETCH_TEXTS = 2 * OUT_ROWS
+"""Trials of a stretch whose scores quote whole answers."""
 REPEATED = ("task", "model", "model_id", "prompt", "outcome", "extracted_by", "confidence_source")
 """Columns of scores with few values, which are small as dictionaries."""
 
@@ -51,7 +57,9 @@ class InPlaceGrader:
         self._warehouse, self._spec, self._run_id = warehouse, spec, run_id
         self._con: duckdb.DuckDBPyConnection | None = None
         self._inputs: object = None
-        """What `run_input` and `run_answer` were made for."""
+        """What `run_input` was made for."""
+        self._answers: object = None
+        """What `run_answer` was made for."""
         self._pieces: object = None
         """What `piece` was made for."""
 
@@ -59,7 +67,7 @@ class InPlaceGrader:
         """Drop what was made."""
         if self._con is not None:
             self._con.close()
-        self._con = self._inputs = self._pieces = None
+        self._con = self._inputs = self._answers = self._pieces = None
 
     def scores(self, definition: Definition) -> Spool | None:
         """Grade all trials; rows of the stored table `scores`.
@@ -85,34 +93,78 @@ class InPlaceGrader:
             return None
 
     def _graded(self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look) -> Spool | None:
-        self._make_answers(con, definition)
-        sql.run_file(con, "scoring/no_notes")
+        self._make_inputs(con, definition)
+        size = STRETCH_TEXTS if look is Look.WHOLE else STRETCH_PIECES
+        stretches = stretches_of(con, self._run_id, size)
+        if stretches:
+            self._answers = self._pieces = None
+            try:
+                scores = self._graded_by(con, definition, look, stretches)
+            finally:
+                leave(con)
+                self._answers = self._pieces = None
+            if scores is not None:
+                return scores
+        return self._graded_by(con, definition, look, [None])
+
+    def _graded_by(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        definition: Definition,
+        look: Look,
+        stretches: Sequence[Stretch | None],
+    ) -> Spool | None:
+        """Grade stretch by stretch; None is the whole run."""
+        spool = Spool()
         with RegexProcess() as process:
-            if look is Look.PIECES:
-                self._find_pieces(con, definition, process)
-                reads_choices = isinstance(definition.scorer, Choice)
-                sql.run_file(con, f"scoring/haystack_of_pieces{'_and_choices' if reads_choices else ''}")
-            else:
-                sql.run_file(con, "scoring/haystack")
-            if not _is_one_to_one(con, look):
-                return None
-            compare(con, definition, process, ProgramRunner())
+            for stretch in stretches:
+                if stretch is not None:
+                    self._answers = self._pieces = None
+                    enter(con, stretch)
+                if not self._judge(con, definition, look, process):
+                    spool.close()
+                    return None
+                for rows in _scores(con, self._run_id, definition, look):
+                    spool.add(rows)
+        return spool
+
+    def _judge(
+        self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look, process: RegexProcess
+    ) -> bool:
+        """Make all that `run_scores` reads; False where answers cannot be told by their numbers."""
+        self._make_answers(con)
+        sql.run_file(con, "scoring/no_notes")
+        if look is Look.PIECES:
+            self._find_pieces(con, definition, process)
+            reads_choices = isinstance(definition.scorer, Choice)
+            sql.run_file(con, f"scoring/haystack_of_pieces{'_and_choices' if reads_choices else ''}")
+        else:
+            sql.run_file(con, "scoring/haystack")
+        if not _is_one_to_one(con, look):
+            return False
+        compare(con, definition, process, ProgramRunner())
         if look is Look.PIECES:
             sql.run_file(con, "scoring/noted_pieces")
         _find_blank(con, look)
-        return _scores(con, self._run_id, definition, look)
+        return True
 
-    def _make_answers(self, con: duckdb.DuckDBPyConnection, definition: Definition) -> None:
-        """Make `run_answer`, `run_payer`, and the views `gradable` and `subject`."""
+    def _make_inputs(self, con: duckdb.DuckDBPyConnection, definition: Definition) -> None:
+        """Make `run_input`, of the whole run."""
         wanted = (definition.target, columns(definition))
         if self._inputs != wanted:
-            self._inputs = self._pieces = None
+            self._inputs = self._answers = self._pieces = None
             make_run_inputs(con, self._spec, self._run_id, definition)
+            self._inputs = wanted
+
+    def _make_answers(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Make `run_answer`, `run_payer`, and the views `gradable` and `subject`, of a stretch or the run."""
+        if self._answers is None:
+            self._pieces = None
             for name in ("run_answers", "run_payers"):
                 sql.run_file(con, f"scoring/{name}", {"run_id": self._run_id})
             for name in ("gradable_of_run", "subject_of_run"):
                 sql.run_file(con, f"scoring/{name}")
-            self._inputs = wanted
+            self._answers = self._inputs
 
     def _find_pieces(
         self, con: duckdb.DuckDBPyConnection, definition: Definition, process: RegexProcess
@@ -177,8 +229,10 @@ def _find_blank(con: duckdb.DuckDBPyConnection, look: Look) -> None:
     sql.run_file(con, f"scoring/{name}")
 
 
-def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, look: Look) -> Spool:
-
+def _scores(
+    con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition, look: Look
+) -> Iterator[pa.Table]:
+    """Yield the scores of all trials, in the order of these if they fit into memory; one piece at least."""
     scorer, confidence = definition.scorer, definition.confidence
     params = {
         "run_id": run_id,
@@ -195,10 +249,12 @@ def _scores(con: duckdb.DuckDBPyConnection, run_id: str, definition: Definition,
         "metric": "score",
     }
     query = con.sql(sql.text_of("scoring/run_scores"), params=params)
-    spool = Spool(_compact(batch, same) for batch in query.to_arrow_reader(OUT_ROWS))
-    if not spool.num_rows:
-        spool.add(_compact(query.to_arrow_table(), same))
-    return spool
+    n_rows = 0
+    for batch in query.to_arrow_reader(OUT_ROWS):
+        n_rows += batch.num_rows
+        yield _compact(batch, same)
+    if not n_rows:
+        yield _compact(query.to_arrow_table(), same)
 
 
 def _compact(rows: pa.RecordBatch | pa.Table, same: dict[str, str]) -> pa.Table:
