@@ -155,13 +155,25 @@ def _show_view(
     if "run_id" in conditions:
         conditions["run_id"] = opened.run_id(conditions["run_id"])
     _check_columns(opened, view, conditions)
-    query = sql_files.select_from(view, conditions, limit)
+    query = sql_files.select_from(view, conditions, limit, sql_files.key_of_unsorted(view))
     if form in (Format.table, Format.markdown):
         has_runs = _has_runs(opened, wanted["run_id"], wanted["task"])
-        show_rows(*screen_columns(view, *opened.rows(query, conditions), has_runs=has_runs), form, output)
+        names, rows = opened.rows(query, conditions)
+        show_rows(*screen_columns(view, names, rows, has_runs=has_runs), form, output)
+        if not rows and limit != 0:
+            _tell_why_empty(opened, view, conditions)
         tell_damage(opened)
     else:
         print_query(opened, query, conditions, form, output)
+
+
+def _tell_why_empty(opened: Warehouse | LockedWarehouse, view: str, conditions: Mapping[str, str]) -> None:
+    from gradetrail.cli.absence import why_empty
+    from gradetrail.warehouse import Warehouse
+
+    reason = why_empty(opened, view, conditions) if isinstance(opened, Warehouse) else None
+    if reason is not None:
+        say(f"{view} is empty: {reason}")
 
 
 def _has_runs(opened: Warehouse | LockedWarehouse, run: str | None, task: str | None) -> bool:
