@@ -12,8 +12,9 @@ Everything is loaded when it is first used.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from gradetrail import lazy
 
 if TYPE_CHECKING:
     from gradetrail.dataset import Selection
@@ -109,13 +110,7 @@ _HOME = {
     "score": "gradetrail.pipeline",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module `gradetrail` has no attribute `{name}`; known: {', '.join(__all__)}")
-    value: object = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy.on_first_use(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from gradetrail.dataset import missing_files
 from gradetrail.errors import Fault, SpecError
 from gradetrail.prompt import Renderer, example_faults, syntax_fault
-from gradetrail.providers.check import check_model
+from gradetrail.providers import check_model
 from gradetrail.scorer_spec import Switch
 from gradetrail.scoring.grade import Definition, check, columns, definitions
 from gradetrail.scoring.judge_check import judge_faults

@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradetrail.dataset import Selection
 from gradetrail.errors import Fault, SelectionError, SpecError
-from gradetrail.generation.budget import Halt
 from gradetrail.generation.engine import Shared
 from gradetrail.generation.forecast import Estimate, estimate, why
 from gradetrail.generation.outstanding import (
@@ -34,10 +33,12 @@ from gradetrail.generation.run import Generated
 from gradetrail.generation.run import generate as generate_plan
 from gradetrail.pipeline.checking import definitions_to_run
 from gradetrail.pipeline.judge_forecast import judge_estimates
-from gradetrail.pipeline.judging import check_judges, check_opponents, judge_models
+from gradetrail.pipeline.judging import check_judges, check_opponents
 from gradetrail.pipeline.limits import make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
+from gradetrail.pipeline.result import Run
 from gradetrail.pipeline.running_mean import running_mean
+from gradetrail.pipeline.sharing import judge_models
 from gradetrail.pipeline.tidying import tidy
 from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
@@ -46,16 +47,9 @@ from gradetrail.scoring.grade import Definition, columns
 from gradetrail.scoring.judge_check import judge_warnings
 from gradetrail.scoring.judge_prompt import JudgePrompt
 from gradetrail.scoring.label_watch import Asked, LabelWatch
-from gradetrail.scoring.planner import Graded
 from gradetrail.scoring.targets import TargetWatch
 from gradetrail.spec import NAME
 from gradetrail.store.places import is_warehouse
-from gradetrail.warehouse import Warehouse
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from gradetrail.report.pictures import Plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,47 +68,6 @@ class Invocation:
         """Give what holds for one job: a run that is named keeps its own selection."""
         options = replace(self.options, run_id=job.run_id) if job.run_id is not None else self.options
         return replace(self, selection=job.selection or self.selection, options=options)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run in a warehouse."""
-
-    run_id: str
-    task: str
-    root: Path
-    status: str
-    """`complete`, `incomplete`, `aborted` or `interrupted`."""
-    reason: str | None = None
-    halt: Halt | None = None
-    """The ceiling that stopped it; None if none did."""
-    is_new: bool = True
-    graded: tuple[Graded, ...] = ()
-    progress: Progress = field(default_factory=Progress)
-    differences: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def board(self) -> pl.DataFrame:
-        """Give the task's leaderboard; columns of the view `leaderboard`."""
-        with Warehouse(self.root) as warehouse:
-            return warehouse.leaderboard(self.task)
-
-    def plot(self, view: str = "leaderboard") -> Plot:
-        """Draw the task's chart of a view, as `gradetrail.plot` does; notebooks show it."""
-        import gradetrail
-
-        drawn: Plot = gradetrail.plot(self.root, view, task=self.task)
-        return drawn
-
-    def wrong(self) -> pl.DataFrame:
-        """Give this run's wrong answers with question and target; columns of the view `wrong`."""
-        with Warehouse(self.root) as warehouse:
-            return warehouse.sql("select * from wrong where run_id = $run_id", {"run_id": self.run_id})
-
-    def diff(self, other: Run | str) -> pl.DataFrame:
-        """Compare with another run, sample by sample; columns of `diff`. `other` is the older."""
-        with Warehouse(self.root) as warehouse:
-            return warehouse.diff(other.run_id if isinstance(other, Run) else other, self.run_id)
 
 
 def prepare(job: Job, invocation: Invocation) -> tuple[Plan, list[Definition]]:

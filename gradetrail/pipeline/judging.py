@@ -7,9 +7,8 @@ paid once whoever asks again; everything that can be known to be wrong is said b
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gradetrail.errors import Fault, ProviderError, SelectionError, SpecError
@@ -18,13 +17,12 @@ from gradetrail.generation.engine import Ending, Engine, Shared
 from gradetrail.generation.log import RunLog, secrets_of
 from gradetrail.generation.progress import Progress
 from gradetrail.generation.work import Turn, Work
-from gradetrail.pipeline.limits import make_budget, make_gate
+from gradetrail.pipeline.sharing import JudgeCalls, Verdict, with_judge
 from gradetrail.providers import Provider, check_model
 from gradetrail.scorer_spec import Judge, judges_in
 from gradetrail.scoring.ballot import Ask, Ballot, Reply
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.judge_check import judge_warnings
-from gradetrail.scoring.judge_setup import judge_spec
 from gradetrail.scoring.judging import Docket
 from gradetrail.scoring.planner import dockets, ungraded
 from gradetrail.spec import Model, Spec
@@ -32,64 +30,6 @@ from gradetrail.store import Store
 from gradetrail.store.places import is_warehouse, place_name
 from gradetrail.store.writer import RunWriter
 from gradetrail.warehouse import Warehouse
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How the asking about one run ended."""
-
-    run_id: str
-    scorer: str
-    status: str
-    """`complete`, `aborted` or `interrupted`."""
-    reason: str | None
-    progress: Progress
-
-
-@dataclass(slots=True)
-class JudgeCalls:
-    """What the judges of one command share: limits, what was spent, and who is told."""
-
-    specs: Sequence[Spec]
-    spent_usd: Decimal = Decimal(0)
-    """What the command has spent already, on the models under test."""
-    observe: Callable[[Progress], None] | None = None
-    tell: Callable[[str], None] | None = None
-    told: set[str] = field(default_factory=set)
-    """Warnings that the user has seen."""
-    unpriced: frozenset[str] = frozenset()
-    """Models under test that answered at a cost which is not known."""
-    verdicts: list[Verdict] = field(default_factory=list)
-    """How it went, for each run and scorer whose judge was asked."""
-    _shared: Shared | None = None
-
-    def warn(self, warnings: Iterable[str]) -> None:
-        """Tell warnings, each once."""
-        for warning in warnings:
-            if self.tell is not None and warning not in self.told:
-                self.tell(f"warning: {warning}")
-            self.told.add(warning)
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether no judge is to be asked any more."""
-        return any(verdict.status != "complete" for verdict in self.verdicts)
-
-    def shared(self, root: Path) -> Shared:
-        """Give the gate and the budget; SpecError if a ceiling is set and a judge has no price."""
-        if self._shared is None:
-            alone = [_with_judge(spec, model) for spec in self.specs for model in judge_models(spec)]
-            asked = {(model.provider, model.name) for spec in alone for model in spec.models}
-            budget = make_budget(root, self.specs, asked)
-            budget.spent_usd = self.spent_usd
-            budget.unpriced |= self.unpriced
-            self._shared = Shared(make_gate(alone), budget)
-        return self._shared
-
-
-def judge_models(spec: Spec) -> list[Model]:
-    """List the models that judge."""
-    return [judge.model for _, judge in judges_in(spec.scorers)]
 
 
 def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
@@ -104,11 +44,6 @@ def check_opponents(root: Path, definitions: Sequence[Definition]) -> None:
     with Warehouse(root) as warehouse:
         for name in sorted(named):
             warehouse.run_id(name)
-
-
-def _with_judge(spec: Spec, model: Model) -> Spec:
-    """Give the spec of a generation that asks a judge alone."""
-    return judge_spec(spec).model_copy(update={"models": (model,)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +131,7 @@ def check_judges(spec: Spec, definitions: Sequence[Definition]) -> None:
     faults: list[Fault] = []
     for judge in (judge for definition in definitions for judge in definition.judges()):
         model = _model(judge)
-        faults += check_model(_with_judge(spec, model), model, f"scorers.{judge.name}.model")
+        faults += check_model(with_judge(spec, model), model, f"scorers.{judge.name}.model")
     if faults:
         raise SpecError(*dict.fromkeys(faults))
 
@@ -217,7 +152,7 @@ def _ask(
 ) -> Verdict:
     """Ask one judge about one run; replies that another judge of the run got just now are seen."""
     model = _model(judge)
-    own = _with_judge(spec, model)
+    own = with_judge(spec, model)
     log = RunLog(Store(root).home, writer.run_id, secrets_of(own))
     writer.flush()
     with Warehouse(root) as warehouse, contextlib.closing(log):

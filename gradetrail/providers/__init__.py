@@ -6,13 +6,13 @@ from the request alone, and what it needs besides (keys, headers) never leaves i
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from gradetrail.errors import Fault
-from gradetrail.providers.response import Response
-from gradetrail.providers.shape import call_shape
-from gradetrail.request import CallShape, Request
-from gradetrail.spec import Model, Spec
+if TYPE_CHECKING:
+    from gradetrail.errors import Fault
+    from gradetrail.providers.response import Response
+    from gradetrail.request import CallShape, Request
+    from gradetrail.spec import Model, Spec
 
 __all__ = ["Provider", "call_shape", "check_model", "open_provider"]
 
@@ -27,6 +27,13 @@ class Provider(Protocol):
     async def close(self) -> None:
         """Let connections go."""
         ...
+
+
+def call_shape(spec: Spec, model: Model) -> CallShape:
+    """Give everything of a request's identity but its messages and epoch; see `providers.shape`."""
+    from gradetrail.providers.shape import call_shape as shape
+
+    return shape(spec, model)
 
 
 def check_model(spec: Spec, model: Model, place: str) -> list[Fault]:

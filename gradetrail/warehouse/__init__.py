@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradetrail import lazy
+
 if TYPE_CHECKING:
     from gradetrail.warehouse.warehouse import Warehouse
 
 __all__ = ["Warehouse"]
 
-
-def __getattr__(name: str) -> object:
-    if name != "Warehouse":
-        raise AttributeError(f"module `gradetrail.warehouse` has no attribute `{name}`")
-    from gradetrail.warehouse.warehouse import Warehouse
-
-    globals()[name] = Warehouse
-    return Warehouse
+__getattr__ = lazy.on_first_use(__name__, {"Warehouse": "gradetrail.warehouse.warehouse"})

@@ -56,6 +56,19 @@ def test_grading_and_running_load_no_pandas_though_pyarrow_would(warehouse: Path
     assert "pandas" not in loaded
 
 
+CALLING = {
+    "asyncio",
+    "gradetrail.generation.engine",
+    "gradetrail.generation.plan",
+    "gradetrail.providers.check",
+}
+"""What calls to models need, or the planning of them."""
+
+
+def test_grading_again_loads_nothing_that_makes_calls(warehouse: Path) -> None:
+    assert loaded_by(warehouse, "score", "--all", "--force") & CALLING == set()
+
+
 def test_an_adapter_of_the_user_still_gets_pandas(tmp_path: Path) -> None:
     (tmp_path / "adapter.py").write_text(
         "import pandas as pd\n"
