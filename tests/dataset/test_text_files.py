@@ -392,10 +392,10 @@ class TestFiles:
         [
             (b"", "d.jsonl", "is empty"),
             (b"", "d.parquet", "is empty"),
-            (gzip.compress(b""), "d.csv.gz", "is empty"),
+            (gzip.compress(b"", mtime=0), "d.csv.gz", "is empty"),
             (b"\n \n", "d.jsonl", "there are no rows"),
             (b"PAR1\x00\x00PAR1", "d.jsonl", "the name ends in .jsonl, but it holds Parquet data"),
-            (gzip.compress(b"{}"), "d.jsonl", "the name ends in .jsonl, but it holds gzip data"),
+            (gzip.compress(b"{}", mtime=0), "d.jsonl", "the name ends in .jsonl, but it holds gzip data"),
             (zstandard.compress(b"{}"), "d.csv", "the name ends in .csv, but it holds Zstandard data"),
             ('{"id":1}'.encode("utf-16"), "d.jsonl", "the name ends in .jsonl, but it holds UTF-16 data"),
             (b"id,q\n1,x\n", "d.parquet", "the name ends in .parquet, but it does not hold Parquet data"),
