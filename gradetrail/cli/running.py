@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gradetrail.cli.lean import leave_numpy_out
 from gradetrail.cli.options import (
     AllowErrorsOption,
     CasesOption,
@@ -199,6 +200,7 @@ def _generate(
 
     root = pipeline.warehouse_root(warehouse)
     jobs = [pipeline.job_of(root, name, knobs) for name in names]
+    leave_numpy_out(job.spec for job in jobs)
     pipeline.check_conditions(conditions, [job.spec for job in jobs])
     with shown_progress() as observe:
         told = replace(invocation, observe=observe, tell=say)

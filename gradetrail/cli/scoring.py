@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gradetrail.cli.lean import leave_numpy_out
 from gradetrail.cli.options import (
     AllowErrorsOption,
     ConcurrencyOption,
@@ -73,6 +74,7 @@ def score(
     ]
     knobs = knobs_of(max_cost, concurrency, executor)
     work = [(pipeline.turned(spec, knobs), runs) for spec, runs in work]
+    leave_numpy_out(spec for spec, _ in work)
     graded: list[Graded] = []
     with shown_progress() as observe:
         calls = pipeline.JudgeCalls([spec for spec, _ in work], observe=observe, tell=say)

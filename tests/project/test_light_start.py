@@ -69,6 +69,33 @@ def test_grading_again_loads_nothing_that_makes_calls(warehouse: Path) -> None:
     assert loaded_by(warehouse, "score", "--all", "--force") & CALLING == set()
 
 
+@pytest.mark.parametrize("arguments", [["score", "--all", "--force"], ["run", "latest"]], ids=" ".join)
+def test_grading_by_scorers_of_ours_loads_no_numpy(warehouse: Path, arguments: list[str]) -> None:
+    loaded = loaded_by(warehouse, *arguments)
+    assert "pyarrow" in loaded
+    assert "numpy" not in loaded
+
+
+def test_a_scorer_of_the_user_still_gets_arrow_tables_that_know_numpy(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "import pyarrow as pa\n"
+        "import polars as pl\n"
+        "def grade(frame):\n"
+        "    return pl.Series(pa.array(np.ones(len(frame))).to_numpy())\n"
+    )
+    (tmp_path / "d.jsonl").write_text('{"q": "1+1", "a": "2"}\n')
+    (tmp_path / "s.yaml").write_text(
+        "name: s\ndataset: d.jsonl\nprompt: '{{ q }}'\ntarget: '{{ a }}'\nmodel: mock/rule_based\n"
+        "scorer: {type: python, path: own.py}\n"
+    )
+    for command in ("run", "score"):
+        arguments = [sys.executable, "-m", "gradetrail", command, "s.yaml", "--format", "jsonl"]
+        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert '"mean": 1.0' in done.stdout
+
+
 def test_an_adapter_of_the_user_still_gets_pandas(tmp_path: Path) -> None:
     (tmp_path / "adapter.py").write_text(
         "import pandas as pd\n"
