@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.dataset.ids import dataset_id
 from gradetrail.dataset.rows import SAMPLE_TAG
-from gradetrail.errors import Fault, GradetrailError
+from gradetrail.errors import Fault, GradetrailError, QueryError
 from gradetrail.request import canonical_json, content_id, hash_canonical
 from gradetrail.store import Live, Store
 from gradetrail.store.repair import damaged, only_copies
 from gradetrail.store.segments import DAMAGE_FIX, row_groups
 from gradetrail.warehouse.importing import CHECKED_AT_ONCE, IDENTIFYING, misfit
+from gradetrail.warehouse.locked import LockedWarehouse
 from gradetrail.warehouse.user_objects import user_objects
 from gradetrail.warehouse.warehouse import Warehouse
 
@@ -65,7 +66,7 @@ def examine(root: Path) -> Health:
     n_answers, misfits = _answers(sound["responses"], live)
     n_samples, wrong = _samples(sound["samples"])
     findings += [*misfits, *wrong, *_scorers(live), *_strays(live), *_unrecorded(store, live)]
-    findings += _checks(root)
+    findings += [*_checks(root), *_own_views(root, store.home)]
     names = tuple(dict.fromkeys(name for name, _ in found))
     n_files = len(live.all_files()) + len(live.manifests) + len(live.scorers) + len(live.tasks)
     return Health(tuple(findings), names, n_files, n_answers, n_samples)
@@ -149,7 +150,7 @@ def _unrecorded(store: Store, live: Live) -> Iterator[Fault]:
 
 
 def _checks(root: Path) -> Iterator[Fault]:
-    """Run `sql/checks`: each gives the rows that offend; then try the user's own views."""
+    """Run `sql/checks`: each gives the rows that offend."""
     with Warehouse(root) as warehouse:
         for name in sql.names("checks"):
             try:
@@ -162,8 +163,22 @@ def _checks(root: Path) -> Iterator[Fault]:
                 yield Fault(said, f"sql/checks/{name}.sql", _shown(columns, row))
             if len(rows) > SHOWN:
                 yield Fault(f"{len(rows) - SHOWN:,} more", f"sql/checks/{name}.sql")
-        if user_objects(warehouse.home):
-            yield from warehouse.user_faults.values()
+
+
+def _own_views(root: Path, home: Path) -> Iterator[Fault]:
+    """Try the user's own views and macros, behind a wall: each that is refused is a fault."""
+    own = user_objects(home)
+    if not own:
+        return
+    with LockedWarehouse(root) as opened:
+        for one in own:
+            if one.is_ignored:
+                yield one.ignored
+                continue
+            try:
+                opened.check_view(one.name)
+            except QueryError as error:
+                yield from (replace(fault, where=str(one.path)) for fault in error.faults)
 
 
 def _shown(columns: list[str], row: tuple[Any, ...]) -> str:

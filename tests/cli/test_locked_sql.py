@@ -33,7 +33,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own.mkdir()
     (own / "mine.sql").write_text("-- Mine.\ncreate view mine as select task, model, mean from leaderboard")
     (own / "bomb.sql").write_text("create view bomb as select length(repeat('a', 4000000000)) as n")
-    (own / "bound.sql").write_text("create view bound as from range(len(range(400000000)))")
+    (own / "bound.sql").write_text("create view bound as from range(len(range(60000000)))")
     return folder
 
 
@@ -219,6 +219,22 @@ def test_no_command_runs_sql_of_the_user_in_its_own_process(
     with Warehouse(copy) as opened:
         assert opened.rows("select count(*) from model")[1] == [(1,)]
     assert created == ["model"]
+
+
+def test_check_names_views_of_the_user_that_cannot_be_made(home: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse"
+    shutil.copytree(home / "warehouse", copy)
+    own = copy / "sql"
+    (own / "bound.sql").unlink()
+    (own / "broken.sql").write_text("create view broken as select nope from runs")
+    (own / "twice.sql").write_text("create view another as select 1 as x")
+    (own / "trials.sql").write_text("create view trials as select 1 as x")
+    (own / "adds.sql").write_text("create macro adds(a, b) as a + b")
+    done = gradetrail("check", "--warehouse", copy)
+    assert (done.code, done.err.count("fix: ")) == (1, 3), done.err
+    assert f'{own / "broken.sql"}: Binder Error: Referenced column "nope" not found' in done.err
+    assert f"{own / 'twice.sql'}: creates view another; `twice` was expected" in done.err
+    assert f"{own / 'trials.sql'}: is ignored: gradetrail has its own `trials`" in done.err
 
 
 def test_a_query_sees_runs_as_of_a_day() -> None:
