@@ -25,9 +25,17 @@ TRIAL = ("task", "run_id", "model", "prompt", "epoch")
 
 
 def print_sample(
-    opened: Warehouse, sample_id: str | None, task: str | None, form: Format, output: Path | None
+    opened: Warehouse,
+    sample_id: str | None,
+    task: str | None,
+    limit: int | None,
+    form: Format,
+    output: Path | None,
 ) -> None:
-    """Print all of one sample, by its id or the beginning of it; SelectionError for none or several."""
+    """Print all of one sample, or `limit` grades, by its id or the beginning of it.
+
+    SelectionError for none or several.
+    """
     if not sample_id:
         raise SelectionError(Fault("no sample is named", "show sample", fix="gradetrail show sample ID"))
     names, rows = opened.rows(sql.text_of(QUERY), {"sample_id": sample_id, "task": task})
@@ -42,6 +50,7 @@ def print_sample(
         more = f", and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         fix = f"name one of {', '.join(found[:MOST_NAMED])}{more}"
         raise SelectionError(Fault(f"`{sample_id}` begins {len(found):,} ids", "show sample", fix=fix))
+    rows = rows[:limit]
     if form is not Format.table:
         show_rows(names, rows, form, output)
         return

@@ -94,7 +94,7 @@ def show(
         from gradetrail.cli.sample import print_sample
 
         with open_runs(root, as_of=moment) as opened:
-            print_sample(opened, run, task, form, output)
+            print_sample(opened, run, task, limit, form, output)
             tell_damage(opened)
     elif view == "leaderboard" and form in (Format.table, Format.markdown):
         _show_boards(root, run, task, moment, limit, form, output)

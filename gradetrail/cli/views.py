@@ -74,6 +74,8 @@ def _file_of(root: Path, view: str) -> str:
     own = root / "sql" / f"{view}.sql"
     if own.is_file():
         return own.read_text(encoding="utf-8")
+    if view == "sample":
+        return sql.text_of("commands/sample")
     known = [name for layer in sql.LAYERS for name in sql.names(layer)]
     raise SelectionError(Fault(f"no view `{view}`", "show", fix=did_you_mean(view, known)))
 

@@ -88,3 +88,12 @@ def test_a_view_of_the_user_of_that_name_comes_first(twice: Lab) -> None:
     own.mkdir()
     (own / "sample.sql").write_text("create view sample as select 42 as mine")
     assert "42" in gradetrail("show", "sample").out
+
+
+def test_what_goes_with_a_view_goes_with_a_sample_too(twice: Lab) -> None:
+    assert len(gradetrail("show", "sample", "s2", "--limit", "3", "--format", "jsonl").out.splitlines()) == 3
+    assert gradetrail("show", "sample", "s2", "--limit", "1").out.count("  numeric: ") == 1
+    assert (
+        "from graded\nwhere\n    starts_with(graded.sample_id, $sample_id)"
+        in gradetrail("show", "sample", "--sql").out
+    )
