@@ -193,10 +193,14 @@ class Shell:
     def _refresh(self, timeout_s: float | None, memory: str | None) -> None:
         """Ask the warehouse as it is now, within new limits; what cannot be opened changes nothing."""
         opened = self._setup.reopen(timeout_s, memory)
-        self._timeout_s, self._memory = timeout_s, memory
-        self._params = self._setup.params(opened)
+        try:
+            params = self._setup.params(opened)
+        except BaseException:
+            opened.close()
+            raise
         self._opened.close()
-        self._opened = opened
+        self._opened, self._params = opened, params
+        self._timeout_s, self._memory = timeout_s, memory
         self._session.completer = self._completer()
 
 

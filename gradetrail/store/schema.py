@@ -249,11 +249,6 @@ def _map_entry(column: Column) -> str:
     return f"{column.field_id}: {{name: '{name}', type: '{column.type}', default_value: NULL}}"
 
 
-def hash_columns(table: str) -> list[str]:
-    """Name the columns of hex digests, which are written without a dictionary."""
-    return [c.name for c in TABLES[table] if c.is_hash]
-
-
 def dictionary_columns(table: str) -> list[str]:
     """Name the columns that are written with a dictionary: values that repeat."""
     return [c.name for c in TABLES[table] if not c.is_hash and c.name not in UNREPEATED]
