@@ -53,13 +53,13 @@ def _bring_in(store: Store) -> None:
     known = {manifest["run_id"] for manifest in store.manifests()}
     for run_id, paths in stranded_runs(store.storage).items():
         if run_id not in known:
-            say(f"{run_id} is no run any more; what was answered to it is left in {paths[0]}")
+            say(f"warning: {run_id} is no run any more; what was answered to it is left in {paths[0]}")
             continue
         try:
             store.writer(run_id).close()
             say(f"{run_id}: brought in what a writer that was killed left on this machine")
         except RunLockedError as error:
-            say(f"{run_id}: not brought in: {error}")
+            say(f"warning: {run_id}: not brought in: {error}")
 
 
 def check(
