@@ -20,7 +20,7 @@ from gradetrail.scoring.normalize import SQL_STEPS, steps_of
 from gradetrail.scoring.program_runner import ProgramRunner
 from gradetrail.scoring.regex_process import RegexProcess
 from gradetrail.scoring.run_inputs import make_run_inputs
-from gradetrail.scoring.stretches import Stretch, enter, leave, stretches_of
+from gradetrail.scoring.stretches import Stretch, enter, leave, ways_to_cut
 from gradetrail.scoring.tables import MACROS, count
 from gradetrail.spec import Spec
 from gradetrail.store.spool import Spool
@@ -95,15 +95,14 @@ class InPlaceGrader:
     def _graded(self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look) -> Spool | None:
         self._make_inputs(con, definition)
         size = STRETCH_TEXTS if look is Look.WHOLE else STRETCH_PIECES
-        stretches = stretches_of(con, self._run_id, size)
-        if stretches:
+        for stretches in ways_to_cut(con, self._run_id, size):
             self._answers = self._pieces = None
             try:
                 scores = self._graded_by(con, definition, look, stretches)
             finally:
                 leave(con)
                 self._answers = self._pieces = None
-            if scores is not None:
+            if scores is not None or not any(stretch.answers for stretch in stretches):
                 return scores
         return self._graded_by(con, definition, look, [None])
 

@@ -1,11 +1,12 @@
-"""A large run cut into stretches: trials next to each other in their file whose answers are so too.
+"""A large run cut into stretches: trials next to each other in their file, with the place of their answers.
 
 Invariant: each trial is in just one stretch, and they come in the order of the trials. That the answers are
-where a stretch says is only likely: whoever grades one proves it by counting, or grades the run as a whole.
+where a stretch says is only likely: whoever grades one proves it by counting, or looks for them in all files.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -15,39 +16,49 @@ if TYPE_CHECKING:
     import duckdb
 
 MOST_READ = 2
-"""Most answers that are read for a trial; more means that they have another order."""
+"""Most answers that are read for a trial where their places are known; more means another order."""
+MOST_PASSES = 12
+"""Most stretches of which each reads all answers; more cost what it costs to join the whole run on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a file, from `begin` to before `until`."""
+
+    file: str
+    begin: int
+    until: int
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows of two files, each from `begin` to before `until`."""
+    """Trials, and where their answers are; None if that may be anywhere."""
 
-    trial_file: str
-    trial_begin: int
-    trial_until: int
-    answer_file: str
-    answer_begin: int
-    answer_until: int
+    trials: Rows
+    answers: Rows | None
 
 
-def stretches_of(con: duckdb.DuckDBPyConnection, run_id: str, size: int) -> list[Stretch]:
-    """Cut a run into stretches of `size` trials; none if it has no more, or its answers another order."""
+def ways_to_cut(con: duckdb.DuckDBPyConnection, run_id: str, size: int) -> Iterator[list[Stretch]]:
+    """Yield ways to cut a run into stretches of `size` trials, the best first; none if it has no more."""
     n_trials = int(sql.run_file(con, "scoring/n_trials", {"run_id": run_id}).fetchall()[0][0])
     if n_trials <= size:
-        return []
+        return
     rows = sql.run_file(con, "scoring/stretches", {"run_id": run_id, "size": size}).fetchall()
-    if any(value is None for row in rows for value in row):
-        return []
-    found = [Stretch(*row) for row in rows]
-    widths = [stretch.answer_until - stretch.answer_begin for stretch in found]
-    return found if all(width > 0 for width in widths) and sum(widths) <= MOST_READ * n_trials else []
+    near = [Stretch(Rows(*row[:3]), Rows(*row[3:])) for row in rows if None not in row and row[4] < row[5]]
+    n_read = sum(rows.until - rows.begin for rows in (stretch.answers for stretch in near) if rows)
+    if near and len(near) == len(rows) and n_read <= MOST_READ * n_trials:
+        yield near
+    if 0 < len(rows) <= MOST_PASSES:
+        yield [Stretch(Rows(*row[:3]), None) for row in rows]
 
 
 def enter(con: duckdb.DuckDBPyConnection, stretch: Stretch) -> None:
     """Let `trials` and `responses` be those of a stretch."""
-    sql.run_file(con, "scoring/set_stretch", asdict(stretch))
+    sql.run_file(con, "scoring/set_trial_rows", asdict(stretch.trials))
     sql.run_file(con, "scoring/trials_of_stretch")
-    sql.run_file(con, "scoring/responses_of_stretch")
+    if stretch.answers is not None:
+        sql.run_file(con, "scoring/set_answer_rows", asdict(stretch.answers))
+        sql.run_file(con, "scoring/responses_of_stretch")
 
 
 def leave(con: duckdb.DuckDBPyConnection) -> None:

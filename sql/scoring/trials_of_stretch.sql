@@ -1,7 +1,7 @@
--- The trials of the stretch in the variable `stretch`, in place of the stored table; the columns that grading reads.
+-- The trials of a stretch, in place of the stored table.
 -- One row per trial, in the order of the file.
 -- NULL as in `trials`.
--- Source: the file that holds them.
+-- Source: the file and rows in the variable `trial_rows`; only the columns that grading reads.
 create or replace temp view trials as
 select
     stored.run_id,
@@ -21,7 +21,7 @@ select
     stored.confidence,
     stored.token_nll,
     stored.token_count
-from read_parquet(getvariable('stretch').trial_file, schema = trial_columns()) as stored
+from read_parquet(getvariable('trial_rows').file, schema = trial_columns()) as stored
 where
-    stored.file_row_number >= getvariable('stretch').trial_begin
-    and stored.file_row_number < getvariable('stretch').trial_until
+    stored.file_row_number >= getvariable('trial_rows').begin
+    and stored.file_row_number < getvariable('trial_rows').until

@@ -13,7 +13,7 @@ import pytest
 from gradetrail.scoring.grade import definitions
 from gradetrail.scoring.in_place import MACROS, STORED, InPlaceGrader
 from gradetrail.scoring.run_grader import RunGrader
-from gradetrail.scoring.stretches import enter, leave, stretches_of
+from gradetrail.scoring.stretches import enter, leave, ways_to_cut
 from gradetrail.store import Store
 from gradetrail.store.segments import ordered, publish_batches
 from gradetrail.warehouse import Warehouse
@@ -40,7 +40,7 @@ ORDERS: dict[str, tuple[Order, bool]] = {
     "backwards": (lambda ids: ids[::-1], False),
     "one in no file": (lambda ids: ids[1:], False),
 }
-"""And whether stretches are found then."""
+"""And whether stretches know where their answers are then."""
 
 
 def filed(folder: Path, order: Order, *, has_choices: bool = False) -> Warehouse:
@@ -76,13 +76,14 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scores_are_those_of_whole_texts_whatever_the_order_of_answers(
     name: str, order: str, tmp_path: Path
 ) -> None:
-    arrange, is_cut = ORDERS[order]
+    arrange, is_near = ORDERS[order]
     with filed(tmp_path, arrange, has_choices="choices" in SCORERS[name]) as warehouse:
         found, wanted = both(warehouse, spec_of(SCORERS[name]))
-        cut = stretches_of(warehouse.connection(*MACROS, *STORED), RUN, SIZE)
+        ways = [*ways_to_cut(warehouse.connection(*MACROS, *STORED), RUN, SIZE)]
     assert found == wanted
     assert len(wanted) == N_TRIALS
-    assert len(cut) == (-(-N_TRIALS // SIZE) if is_cut else 0)
+    assert [len(stretches) for stretches in ways] == [-(-N_TRIALS // SIZE)] * len(ways)
+    assert [all(each.answers for each in stretches) for stretches in ways] == [True, False][not is_near :]
 
 
 @pytest.mark.usefixtures("_small")
@@ -105,10 +106,22 @@ def test_stretches_hold_every_trial_once_in_order(tmp_path: Path) -> None:
         con = warehouse.connection(*STORED)
         query = "select model, sample_id, epoch from trials"
         whole = con.execute(query).fetchall()
-        seen = []
-        for stretch in stretches_of(con, RUN, SIZE):
-            enter(con, stretch)
-            seen += con.execute(query).fetchall()
-        leave(con)
-        assert seen == whole == con.execute(query).fetchall()
-        assert stretches_of(con, RUN, N_TRIALS) == []
+        for stretches in ways_to_cut(con, RUN, SIZE):
+            seen = []
+            for stretch in stretches:
+                enter(con, stretch)
+                seen += con.execute(query).fetchall()
+            leave(con)
+            assert seen == whole == con.execute(query).fetchall()
+        assert [*ways_to_cut(con, RUN, N_TRIALS)] == []
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_run_that_misses_an_answer_is_left_to_grading_of_whole_texts(tmp_path: Path) -> None:
+    with filed(tmp_path, lambda ids: ids[:-1]) as warehouse:
+        live = warehouse.live
+    loose = {name: rows for name, rows in live.loose.items() if name != "responses"}
+    with Warehouse(tmp_path, live=replace(live, loose=loose)) as warehouse:
+        found, wanted = both(warehouse, spec_of(SCORERS["exact"]))
+    assert found is None
+    assert wanted

@@ -1,0 +1,5 @@
+-- Says which trials are in the stretch of a run that is graded.
+-- No rows.
+-- Never NULL.
+-- Source: a row of the query `stretches`.
+set variable trial_rows = { 'file': $file::varchar, 'begin': $begin::bigint, 'until': $until::bigint }
