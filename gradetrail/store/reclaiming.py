@@ -64,7 +64,7 @@ def due(storage: Storage, before: float) -> Record:
     """Read the highest record that is older than `before`."""
     for number in record_numbers(storage.list(FOLDER)):
         name = record_name(number)
-        if storage.modified(name) <= before:
+        if _is_old(storage, name, before):
             return decoded(number, storage.read(name))
     return Record()
 
@@ -78,7 +78,7 @@ def _overtake_sleepers(storage: Storage, before: float, written_by: str) -> None
         if (found := parse_pack(file)) and found[1] > record.number
     ]
     spared = set(only_copies(storage, record)) if waiting else set()
-    if any(name not in spared and storage.modified(name) <= before for name in waiting):
+    if any(name not in spared and _is_old(storage, name, before) for name in waiting):
         commit(storage, record, replace(record, number=record.number + 1), written_by)
 
 
@@ -96,7 +96,7 @@ def _unneeded(storage: Storage, before: float) -> Iterator[str]:
     for file in storage.list(FOLDER):
         name, found = f"{FOLDER}/{file}", parse_pack(file)
         is_past = found is not None and found[1] <= max(numbers, default=0)
-        if is_past and name not in needed | spared and storage.modified(name) <= before:
+        if is_past and name not in needed | spared and _is_old(storage, name, before):
             yield name
     for table in KEYED:
         files = storage.list(table)
@@ -115,7 +115,7 @@ def _superseded(
     if table == "scores":
         scores = [score for file in loose if (score := parse_scores(file))]
         for best in highest_scores(scores):
-            if storage.modified(best.name) <= before:
+            if _is_old(storage, best.name, before):
                 for score in scores:
                     is_same = (score.run_id, score.scorer12) == (best.run_id, best.scorer12)
                     if is_same and score.number < best.number:
@@ -124,7 +124,7 @@ def _superseded(
     parts = [part for file in loose if (part := parse_part(file))]
     folds: dict[str, int] = {}
     for part in parts:
-        if part.is_fold and storage.modified(part.segment(table)) <= before:
+        if part.is_fold and _is_old(storage, part.segment(table), before):
             folds[part.run_id] = max(part.number, folds.get(part.run_id, -1))
     for part in parts:
         fold = folds.get(part.run_id, -1)
@@ -138,7 +138,7 @@ def _left_over(storage: Storage, before: float) -> Iterator[str]:
     for folder in ("journal", "runs"):
         for file in storage.list(folder):
             name = f"{folder}/{file}"
-            if file.endswith(LOCK) and storage.modified(name) <= before:
+            if file.endswith(LOCK) and _is_old(storage, name, before):
                 claim = storage.claim(name)
                 if claim is not None:
                     claim.release(delete=True)
@@ -166,6 +166,14 @@ def _manifests(storage: Storage, before: float) -> tuple[int, int]:
         finally:
             claim.release(delete=True)
     return n_files, n_bytes
+
+
+def _is_old(storage: Storage, name: str, before: float) -> bool:
+    """Say whether a file was written by then; False if it is gone: another process may end or pack too."""
+    try:
+        return storage.modified(name) <= before
+    except FileNotFoundError:
+        return False
 
 
 def _held(storage: Storage, name: str) -> bytes | None:

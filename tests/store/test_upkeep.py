@@ -182,6 +182,27 @@ def test_who_slept_while_what_he_packed_was_reclaimed_publishes_nothing(
     assert not holds_secret(tmp_path)
 
 
+def test_files_that_others_delete_meanwhile_do_not_end_a_compact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(tmp_path, 0)
+    store = Store(tmp_path)
+    lock = tmp_path / "journal" / "another.lock"
+    listed = LocalStorage.list
+
+    def ending(storage: LocalStorage, folder: str) -> list[str]:
+        if folder != "journal":
+            return listed(storage, folder)
+        lock.touch()
+        files = listed(storage, folder)
+        lock.unlink()  # its run ends just now
+        return files
+
+    monkeypatch.setattr(LocalStorage, "list", ending)
+    assert store.compact(NO_GRACE) is not None
+    assert list(damaged(store.storage)) == []
+
+
 def test_a_manifest_that_its_run_has_written_again_is_not_set_aside(tmp_path: Path) -> None:
     run = finished(tmp_path, 1)
     store = Store(tmp_path)
