@@ -1,6 +1,6 @@
 -- How an entrant's score moved from run to run, and whether the last step is more than chance.
 -- One row per (task, model, prompt, scorer, metric, run_id): runs in order, by the newest definition that graded each.
--- Scores in the scorer's unit; difference = this run - the run before, over shared samples. NULL: see reason. Ask with a predicate on task.
+-- Scores in the scorer's unit; difference = this run - the run before (of the same prompt name, asked alike or not), over shared samples. NULL: see reason. Ask with a predicate on task.
 -- Source: grade_totals; samples pair with equal input and target under one definition; paired_totals (as in pairwise).
 create or replace view history as
 with newest as not materialized (
@@ -42,7 +42,8 @@ asked as not materialized (
         sample_scores.metric,
         sample_scores.sample_id,
         sample_scores.score,
-        hash(sample_scores.target, trials.input_hash) as question,
+        hash(trials.input_hash) as input,
+        hash(sample_scores.target) as target,
         trials.cluster
     from sample_scores
     inner join trials
@@ -64,7 +65,7 @@ asked as not materialized (
     where sample_scores.score is not null
 ),
 
--- read by paired_totals
+-- read by paired_totals; what is asked otherwise or expects something else is totalled apart, and only counted
 difference as ( -- noqa: ST03
     select
         now.task as board,
@@ -72,7 +73,9 @@ difference as ( -- noqa: ST03
         struct_pack(
             scorer := now.scorer,
             scorer_version := now.scorer_version,
-            metric := now.metric
+            metric := now.metric,
+            is_other_input := now.input <> previous.input,
+            is_other_target := now.target <> previous.target
         ) as pair,
         coalesce(now.cluster, previous.cluster) as cluster,
         now.score as a_score,
@@ -86,7 +89,6 @@ difference as ( -- noqa: ST03
         and now.scorer_version = previous.scorer_version
         and now.metric = previous.metric
         and now.sample_id = previous.sample_id
-        and now.question = previous.question
 ),
 
 total as (
@@ -96,15 +98,18 @@ total as (
         paired.pair.scorer as scorer,
         paired.pair.scorer_version as scorer_version,
         paired.pair.metric as metric,
-        paired.n_units,
-        paired.n_shared,
-        paired.gain,
-        paired.stderr,
-        paired.n_better,
-        paired.n_worse,
-        paired.test,
-        paired.p
+        coalesce(sum(paired.n_shared) filter (where paired.pair.is_other_input), 0) as n_other_input,
+        coalesce(sum(paired.n_shared) filter (where paired.pair.is_other_target), 0) as n_other_target,
+        any_value(paired) filter (
+            where not paired.pair.is_other_input and not paired.pair.is_other_target
+        ) as alike
     from paired_totals(difference) as paired
+    group by
+        paired.board,
+        paired.entry,
+        paired.pair.scorer,
+        paired.pair.scorer_version,
+        paired.pair.metric
 ),
 
 stepped as (
@@ -127,14 +132,16 @@ stepped as (
         before.scorer_id as previous_scorer_id,
         case when newest.higher_is_better then 1 else -1 end as direction,
         newest.score_range,
-        coalesce(total.n_shared, 0) as n_shared,
-        total.n_units,
-        total.gain,
-        total.stderr,
-        coalesce(total.n_better, 0) as n_better,
-        coalesce(total.n_worse, 0) as n_worse,
-        total.test,
-        total.p,
+        total.n_other_input,
+        total.n_other_target,
+        coalesce(total.alike.n_shared, 0) as n_shared,
+        total.alike.n_units as n_units,
+        total.alike.gain as gain,
+        total.alike.stderr as stderr,
+        coalesce(total.alike.n_better, 0) as n_better,
+        coalesce(total.alike.n_worse, 0) as n_worse,
+        total.alike.test as test,
+        total.alike.p as p,
         newest.scorer_id,
         newest.scorer_version
     from entrant_runs
@@ -211,6 +218,8 @@ select
         when bounded.previous_run_id is null then 'first run'
         when bounded.previous_scorer_id is null then 'the run before has no grades by this scorer'
         when bounded.previous_scorer_id <> bounded.scorer_id then 'other scorer version'
+        when bounded.n_shared = 0 and bounded.n_other_input > 0 then 'asked otherwise'
+        when bounded.n_shared = 0 and bounded.n_other_target > 0 then 'other target'
         when bounded.n_shared = 0 then 'no sample in common'
         when bounded.n_better + bounded.n_worse = 0 then 'no shared sample differs'
         when bounded.stderr is null then 'one shared sample or cluster'
@@ -243,7 +252,7 @@ comment on column history.ci_low is 'Lower end of its 95 % interval.';
 comment on column history.ci_high is 'Upper end of its 95 % interval.';
 comment on column history.n is 'Trials (samples x epochs) that count; n_shared counts samples.';
 comment on column history.n_errors is 'Trials without a grade because something failed.';
-comment on column history.previous_run_id is 'Run of the entrant before; NULL for the first.';
+comment on column history.previous_run_id is 'Run of the entrant before, by model and prompt name, whatever it was asked; NULL for the first.';
 comment on column history.previous_mean is 'Mean score of the run before.';
 comment on column history.change is 'mean minus previous_mean, whatever samples each has.';
 comment on column history.n_shared is 'Samples that both runs score, with equal input and target, by one definition.';
@@ -256,6 +265,6 @@ comment on column history.n_worse is 'Shared samples (or clusters) on which this
 comment on column history.test is 'mcnemar (scores of 0 and 1), sign, or sign over clusters; NULL if nothing is shared.';
 comment on column history.p is 'Exact two-sided p of this step alone; NULL where nothing differs.';
 comment on column history.verdict is 'better or worse (p <= 0.05), same (no shared sample differs), inconclusive; NULL where samples do not pair.';
-comment on column history.reason is 'Why a number is NULL, or an interval without width; NULL otherwise.';
+comment on column history.reason is 'Why a number is NULL (asked otherwise: the samples are the same, the prompt is not), or an interval without width; NULL otherwise.';
 comment on column history.scorer_id is 'Identity of the scorer''s whole definition.';
 comment on column history.scorer_version is 'Number of the definition under this name, from 1.';
