@@ -186,7 +186,7 @@ moment as (
         shifted.metric
 ),
 
-weighted as (
+expected as (
     select
         moment.run_id,
         moment.task,
@@ -194,13 +194,30 @@ weighted as (
         moment.b_scorer,
         moment.metric,
         moment.is_constant,
-        1 - moment.gap_squares / nullif(
+        moment.gap_squares,
+        nullif(
             not_negative(
                 moment.a_squares + moment.b_squares - 2 * moment.a_sum * moment.b_sum / moment.n
             ),
             0
-        ) as kappa
+        ) as chance_squares
     from moment
+),
+
+weighted as (
+    select
+        expected.run_id,
+        expected.task,
+        expected.a_scorer,
+        expected.b_scorer,
+        expected.metric,
+        expected.is_constant,
+        -- agreement of chance is 0 exactly, whatever rounding made of its squares
+        case
+            when round(expected.gap_squares / expected.chance_squares, 13) = 1 then 0.0
+            else 1 - expected.gap_squares / expected.chance_squares
+        end as kappa
+    from expected
 )
 
 select
