@@ -94,7 +94,8 @@ class InPlaceGrader:
 
     def _graded(self, con: duckdb.DuckDBPyConnection, definition: Definition, look: Look) -> Spool | None:
         self._make_inputs(con, definition)
-        size = STRETCH_TEXTS if look is Look.WHOLE else STRETCH_PIECES
+        quotes_texts = look is Look.WHOLE and isinstance(definition.scorer, Equality)
+        size = STRETCH_TEXTS if quotes_texts else STRETCH_PIECES
         for stretches in ways_to_cut(con, self._run_id, size):
             self._answers = self._pieces = None
             try:
