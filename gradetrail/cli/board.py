@@ -76,7 +76,8 @@ def print_blocks(
     params = {"tasks": None if tasks is None else list(tasks), "run_id": run_id}
     names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
     if not rows:
-        say(f"no grades{' of ' + ', '.join(tasks) if tasks else ''} in {place_name(warehouse.root)}")
+        of = ", ".join(filter(None, [run_id, *(tasks or ())]))
+        say(f"no grades{f' of {of}' if of else ''} in {place_name(warehouse.root)}")
     blocks = [
         f"{_title(head)}\n{_block(names, list(group), form, output)}"
         for head, group in groupby(rows[:limit], key=lambda row: row[:3])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,7 +97,7 @@ def show(
         with open_runs(root, as_of=moment) as opened:
             print_sample(opened, run, task, limit, form, output)
             tell_damage(opened)
-    elif view == "leaderboard" and form in (Format.table, Format.markdown):
+    elif view == "leaderboard":
         _show_boards(root, run, task, moment, limit, form, output)
     else:
         conditions = {"run_id": run, "task": task}
@@ -114,9 +115,12 @@ def _show_boards(
     output: Path | None,
 ) -> None:
     from gradetrail.cli.board import print_blocks
+    from gradetrail.cli.board_of_run import open_board
 
-    with open_runs(root, run, as_of=moment) as boards:
-        run_id = None if run is None else boards.run_id(run)
+    with open_board(root, run, moment) as (boards, run_id):
+        if form not in (Format.table, Format.markdown):
+            _show_view(boards, "leaderboard", {"run_id": run_id, "task": task}, limit, form, output)
+            return
         tasks = None if task is None else [task]
         print_blocks(boards, tasks, form, output, run_id=run_id, limit=limit)
         tell_damage(boards)
@@ -206,8 +210,8 @@ def _draw(
     drawn.check_view(view)
     pictures.check_target(target)
     pictures.check_extra()
-    with open_runs(root, run, as_of=as_of) as opened:
-        charts.plot(opened, view, task=task, run=run).save(target)
+    with _charted(root, view, run, as_of) as (opened, run_id):
+        charts.plot(opened, view, task=task, run=run_id).save(target)
         tell_damage(opened)
     say(f"wrote {target}")
 
@@ -217,9 +221,24 @@ def _draw_text(
 ) -> None:
     from gradetrail.report.text_charts import WIDTH, text_chart
 
-    with open_runs(root, run, as_of=as_of) as opened:
-        write(text_chart(opened, view, task=task, run=run, width=terminal_width() or WIDTH), None)
+    with _charted(root, view, run, as_of) as (opened, run_id):
+        write(text_chart(opened, view, task=task, run=run_id, width=terminal_width() or WIDTH), None)
         tell_damage(opened)
+
+
+@contextmanager
+def _charted(
+    root: Path, view: str, run: str | None, as_of: datetime | None
+) -> Iterator[tuple[Warehouse, str | None]]:
+    """Open the warehouse from which a chart is drawn, and give the run's id."""
+    if view == "leaderboard":
+        from gradetrail.cli.board_of_run import open_board
+
+        with open_board(root, run, as_of) as found:
+            yield found
+        return
+    with open_runs(root, run, as_of=as_of) as opened:
+        yield opened, None if run is None else opened.run_id(run)
 
 
 def diff(
