@@ -265,6 +265,8 @@ def diff(
         query, params = opened.diff_query(
             a, b, models=_pair(model), prompts=_pair(prompt), scorers=_pair(scorer), include_same=True
         )
+        if a is None and b is None:
+            _tell_sides(opened, str(params["a_run"]), str(params["b_run"]))
         if form is Format.table:
             say(changes(opened, query, params))
         if not every:
@@ -277,6 +279,13 @@ def diff(
             tell_damage(opened)
         else:
             print_query(opened, query, params, form, output)
+
+
+def _tell_sides(opened: Warehouse, a: str, b: str) -> None:
+    """Say which runs were taken where they might have been another task's."""
+    task_of = {one["run_id"]: one["task"] for one in opened.manifests()}
+    if len(set(task_of.values())) > 1:
+        say(f"task `{task_of[a]}`: {a}" if a == b else f"task `{task_of[a]}`: {a} and {b}")
 
 
 def _pair(text: str | None) -> tuple[str, ...]:

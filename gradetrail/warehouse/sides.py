@@ -52,9 +52,10 @@ def sides(
 ) -> dict[str, str | int | None]:
     """Give the parameters of the macros `diff` and `comparison`.
 
-    Without runs, the newest is compared with the one before it, or with itself if a dimension has
-    two values (of a scorer's definitions: the newest that both graded); with one run, its successor,
-    or itself. SelectionError names what is not known, and a run that a definition did not grade.
+    Without runs, the newest that has all that is named is compared with the one before it, or with
+    itself if a dimension has two values (of a scorer's definitions: the newest that both graded); with
+    one run, its successor, or itself. SelectionError names what is not known, and a run that a
+    definition did not grade.
     """
     for flag, values in (
         ("--model", dimensions.models),
@@ -63,14 +64,15 @@ def sides(
     ):
         if len(values) > 2:
             raise SelectionError(Fault(f"{len(values)} values; a comparison has two sides", flag))
-    run_a, run_b = _runs(manifests, a, b, dimensions.has_pair)
+    eligible = _having(manifests, tasks, dimensions) if a is None and b is None else manifests
+    run_a, run_b = _runs(eligible, a, b, dimensions.has_pair)
     a_model, b_model = _names("model", _models(run_a), _models(run_b), dimensions.models)
     a_prompt, b_prompt = _names("prompt", _prompts(run_a), _prompts(run_b), dimensions.prompts)
     a_scorer, b_scorer = _scorers(dimensions.scorers)
     a_version, a_id = _version(tasks, run_a["task"], *a_scorer)
     b_version, b_id = _version(tasks, run_b["task"], *b_scorer)
     if a is None and b is None and a_id and b_id:
-        of_task = by_age([run for run in manifests if run["task"] == run_a["task"]])
+        of_task = by_age([run for run in eligible if run["task"] == run_a["task"]])
         both = [run for run in of_task if all(is_graded(run["run_id"], by) for by in (a_id, b_id))]
         run_a = run_b = both[-1] if both else run_a
     faults = [
@@ -102,6 +104,24 @@ def _ungraded(run: Manifest, scorer: Versioned, others: Sequence[str]) -> Fault:
     if not back:
         fix = f"grade the run: gradetrail score {run['run_id']}"
     return Fault(f"`{run['run_id']}` is not graded by `{definition}`", "--scorer", fix=fix)
+
+
+def _having(
+    manifests: Sequence[Manifest], tasks: Sequence[Mapping[str, Any]], dimensions: Dimensions
+) -> Sequence[Manifest]:
+    """Give the runs with every model, prompt and scorer that is named; all runs if there is none."""
+    scorers = {str(_versioned(scorer)[0]) for scorer in dimensions.scorers}
+    known: dict[str, set[str]] = {}
+    for task in tasks:
+        known.setdefault(task["task"], set()).update(task.get("scorers", {}))
+    having = [
+        run
+        for run in manifests
+        if scorers <= known.get(run["task"], set())
+        and set(dimensions.models) <= set(_models(run))
+        and set(dimensions.prompts) <= set(_prompts(run))
+    ]
+    return having or manifests
 
 
 def _runs(

@@ -84,6 +84,24 @@ def test_a_run_that_a_definition_did_not_grade_is_refused_with_those_it_did():
         of(scorers=("strict~1",), graded=set())
 
 
+def test_where_no_run_is_named_the_newest_that_has_what_is_named_is_taken():
+    capitals = run(5, ["z"], ("short", "long"), task="capitals")
+    runs, tasks = [*RUNS, capitals], [*TASKS, {"task": "capitals", "n": 1, "scorers": {"loose": "M"}}]
+
+    def taken(**dimensions):
+        return tails(sides(runs, tasks, None, None, Dimensions(**dimensions)))
+
+    assert taken(scorers=("strict~1", "strict")) == taken(scorers=("strict", "loose")) == "33"
+    assert taken(models=("x", "y")) == "33" and taken(prompts=("short", "long")) == "55"
+    # one value: two runs of the newest task that has it
+    assert taken(scorers=("strict",)) == taken(models=("x",)) == "23"
+    # what none has is refused as in the newest run
+    with pytest.raises(SelectionError, match=r"task `capitals` has no scorer `strct`"):
+        taken(scorers=("strct~1",))
+    with pytest.raises(SelectionError, match=r"task `capitals` has one run"):
+        taken(scorers=("loose",))
+
+
 def test_one_run_has_nothing_to_be_compared_with():
     with pytest.raises(SelectionError, match=r"has one run; a comparison has two sides\n.*--scorer S~1"):
         of(runs=RUNS[:1])
