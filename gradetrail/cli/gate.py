@@ -67,7 +67,7 @@ def gate(
     from gradetrail import sql
     from gradetrail.cli.query import open_runs, warehouse_folder
     from gradetrail.cli.running import parse_share
-    from gradetrail.warehouse.gate import RANGES, Limits, parse_limits
+    from gradetrail.warehouse.gate import RANGES, Limits, Scale, parse_limits
 
     check_output(output)
     default, own = parse_limits(max_drop or ())
@@ -81,7 +81,7 @@ def gate(
         tell_damage(opened)
     found = [dict(zip(names, row, strict=True)) for row in rows]
     limits.check_names((row["task"], row["scorer"], row["metric"]) for row in found)
-    limits.check_ranges({(task, scorer): width for task, scorer, width in ranges})
+    limits.check_ranges({(task, scorer): Scale(width, share) for task, scorer, width, share in ranges})
     verdict = str(found[0]["gate"]) if found else "unusable"
     if params["a_run"] == params["b_run"]:
         say(f"note: both sides are {params['a_run']}: nothing changed since")

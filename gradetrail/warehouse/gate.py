@@ -20,8 +20,6 @@ GATE = (
     " allow_scorer := $allow_scorer, a_model := $a_model, b_model := $b_model, a_prompt := $a_prompt,"
     " b_prompt := $b_prompt)"
 )
-MOST_PERCENT = 100
-"""Share of the base's mean that can be lost at most."""
 RANGES = "commands/score_ranges"
 """The query of `Limits.check_ranges`."""
 _LIMIT = re.compile(r"(?:(?P<key>[^=]+)=)?(?P<number>[0-9.eE+-]+)(?P<percent>%)?\Z")
@@ -34,6 +32,16 @@ class Limit:
     at_most: float
     is_relative: bool = False
     """Whether it is a share of the base's mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a mean of a scorer can lose at most; None where there is no bound."""
+
+    width: float | None
+    """In the scorer's unit."""
+    share: float | None
+    """Of the mean: 1 where more is better and nothing is below 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +90,38 @@ class Limits:
         if faults:
             raise SelectionError(*faults)
 
-    def check_ranges(self, ranges: Mapping[tuple[str, str], float | None]) -> None:
-        """Refuse an absolute limit that no drop can exceed; SelectionError.
-
-        `ranges` are the widths of the scorers' scales by (task, scorer); None is a scale without bounds.
-        """
+    def check_ranges(self, scales: Mapping[tuple[str, str], Scale]) -> None:
+        """Refuse a limit that no drop can exceed; SelectionError. `scales` are by (task, scorer)."""
         faults = []
         for key, limit in (None, self.default), *self.own.items():
             named = None if key is None else key.partition(":")[0]
             about = [
-                width
-                for (task, scorer), width in ranges.items()
+                scale
+                for (task, scorer), scale in scales.items()
                 if named is None or named in (scorer, f"{task}/{scorer}")
             ]
-            if limit is None or limit.is_relative or not about or None in about:
+            most = None if limit is None else _most(limit, about)
+            if limit is None or most is None or limit.at_most < most:
                 continue
-            widest = max(width for width in about if width is not None)
-            if limit.at_most >= widest:
-                text = f"{limit.at_most:g}" if key is None else f"{key}={limit.at_most:g}"
-                fix = f"write {text}% for a share of the base's mean, or a drop below {widest:g}"
-                reason = f"`{text}`: no mean can drop by more than {widest:g} here"
-                faults.append(Fault(reason, "--max-drop", fix=fix))
+            shown = f"{100 * limit.at_most:g}%" if limit.is_relative else f"{limit.at_most:g}"
+            text = shown if key is None else f"{key}={shown}"
+            if limit.is_relative:
+                reason, fix = (
+                    "no mean can lose more than 100 %",
+                    "write 5% for a twentieth of the base's mean",
+                )
+            else:
+                reason = f"no mean can drop by more than {most:g} here"
+                fix = f"write {text}% for a share of the base's mean, or a drop below {most:g}"
+            faults.append(Fault(f"`{text}`: {reason}", "--max-drop", fix=fix))
         if faults:
             raise SelectionError(*faults)
+
+
+def _most(limit: Limit, scales: Sequence[Scale]) -> float | None:
+    """Give what a mean on any of the scales can lose at most; None if one has no bound, or there is none."""
+    found = [scale.share if limit.is_relative else scale.width for scale in scales]
+    return None if not found or None in found else max(most for most in found if most is not None)
 
 
 def parse_limits(texts: Sequence[str]) -> tuple[Limit | None, dict[str, Limit]]:
@@ -121,10 +138,6 @@ def parse_limits(texts: Sequence[str]) -> tuple[Limit | None, dict[str, Limit]]:
         if match is None or number is None:
             fix = "write 0.02, 5% (of the base's mean), SCORER=0.02 or TASK/SCORER=5%"
             faults.append(Fault(f"`{text}` is no limit", "--max-drop", fix=fix))
-            continue
-        if match["percent"] and number >= MOST_PERCENT:
-            fix = "write 5% for a twentieth of the base's mean"
-            faults.append(Fault(f"`{text}`: no mean can lose more than 100 %", "--max-drop", fix=fix))
             continue
         limit = Limit(number / 100 if match["percent"] else number, bool(match["percent"]))
         key = None if match["key"] is None else match["key"].strip()

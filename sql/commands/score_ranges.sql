@@ -1,11 +1,12 @@
--- Widths of the scales of the scorers by which a run is graded.
+-- What the means of the scorers by which a run is graded can lose at most.
 -- One row per (task, scorer).
--- NULL for a scale without bounds.
+-- width in the scorer's unit; share of the mean lost. NULL where there is no bound.
 -- Source: run_definitions.
 select
     run_definitions.task,
     run_definitions.scorer,
-    run_definitions.score_max - run_definitions.score_min as width
+    run_definitions.score_max - run_definitions.score_min as width,
+    case when run_definitions.higher_is_better and run_definitions.score_min >= 0 then 1 end as share
 from run_definitions
 where run_definitions.run_id = $run_id
 order by

@@ -202,6 +202,16 @@ def test_a_limit_that_no_drop_can_exceed_is_refused(shop: Workshop) -> None:
         assert shop.gate("sums@main", "latest", "--max-drop", limit).code == 0
 
 
+def test_a_mean_of_which_less_is_better_can_lose_more_than_all_of_it(shop: Workshop) -> None:
+    shop.spec(scorer={"type": "edit_distance", "measure": "distance", "unit": "character"})
+    shop.answers(wrong=1)
+    shop.run("--tag", "main")
+    shop.answers(wrong=16)
+    shop.run()
+    assert shop.gate("sums@main", "latest", "--max-drop", "300%").code == 1
+    assert shop.gate("sums@main", "latest", "--max-drop", "3000%").code == 0
+
+
 def test_a_limit_that_is_stated_twice_is_refused(shop: Workshop) -> None:
     shop.run("--tag", "main")
     shop.run("--new")
