@@ -7,6 +7,7 @@ case
     when k is null or n is null or c is null or k < 1 or k > n or c < 0 or c > n then null
     when c = 0 then 0.0
     when n - c < k then 1.0
+    when k = 1 then c / n
     else 1 - list_product(
         list_transform(range(cast(n - c + 1 as bigint), cast(n + 1 as bigint)), lambda i: 1 - k / i)
     )
