@@ -191,8 +191,11 @@ class JudgeFile(Block):
 
     @property
     def rule_version(self) -> int:
-        """Version of what a grade means, in the scorer_id; one more for preferences: no tie passes."""
-        return 3 if self.kind == "preference" else 2
+        """Version of what a grade means, in the scorer_id.
+
+        One more for preferences (no tie passes) and for `reply: grade` (the last marker decides, or none).
+        """
+        return 3 if self.kind == "preference" or self.reply == "grade" else 2
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -23,6 +23,14 @@ SHOWN = 200
 """Characters of an unreadable reply that are kept to explain."""
 WINNERS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 """Worth of the answer that was shown as A."""
+_MARKER = re.compile(r"(?<![^\W_])grade(?![^\W_])", re.IGNORECASE)
+_AFTER_MARKER = re.compile(
+    r"[ \t*_`\"'”’)\]]*(?:[:=：＝→]|[-=]>|\r?\n)"  # noqa: RUF001 - models write wide marks
+    r"(?:[\s*_`\"'“”‘’(\[{<$]|\\(?:boxed|text|textbf|mathrm)\b)*"  # noqa: RUF001
+    r"([^\W_]+)"
+    r"(?:[*_`\"'”’)\]}>$.,;!]*[^\S\n]*(?:\n|\Z)|[*_`\"'”’)\]}>$]*(?:[.;!][*_`\"'”’)\]}>$]*\s| \())"  # noqa: RUF001
+)
+"""The separator or end of line after the marker, the grade, and what shows that it ends there."""
 _TAG = re.compile(r"<(/?)(think|thinking|reasoning)>", re.IGNORECASE | re.ASCII)
 
 
@@ -93,12 +101,12 @@ class _UnreadableError(Exception):
 
 def _grade(file: JudgeFile, text: str) -> Reading:
     clear = INVISIBLE.sub("", text)
-    names = "|".join(sorted(map(re.escape, file.grades), key=len, reverse=True))
-    found = re.findall(rf"(?<![^\W_])grade\**\s*[:=]\s*[*(\[\"'`]*({names})(?!\w)", clear, re.IGNORECASE)
-    if not found:
-        raise _UnreadableError("no `GRADE:` with one of " + ", ".join(file.grades))
     worth = {name.casefold(): (name, value) for name, value in file.grades.items()}
-    name, value = worth[found[-1].casefold()]
+    *_, last = (0, *(found.end() for found in _MARKER.finditer(clear)))
+    found = _AFTER_MARKER.match(clear, last) if last else None
+    if found is None or found[1].casefold() not in worth:
+        raise _UnreadableError("its end is no `GRADE:` with one of " + ", ".join(file.grades))
+    name, value = worth[found[1].casefold()]
     return Reading({"score": value}, name, clear.strip())
 
 

@@ -41,6 +41,70 @@ def test_the_last_grade_that_is_a_word_of_its_own_counts(case: Any) -> None:
     assert (reading.fault is None) == (case["expect"]["verdict"] is not None)
 
 
+WRITTEN = [
+    "**GRADE:** C",
+    "**GRADE: C**",
+    "__GRADE__: C",
+    "`GRADE`: `C`",
+    "GRADE\uff1aC",
+    "GRADE: $C$",
+    "GRADE: \\boxed{C}",
+    "GRADE: $\\boxed{\\text{C}}$.",
+    "GRADE: \u201cC\u201d",
+    "GRADE: <C>",
+    "GRADE: __C__",
+    "GRADE -> C",
+    "GRADE \u2192 C",
+    "### GRADE\nC",
+    "**Grade**\r\n\r\nC\r\n",
+    "GRADE: C (correct)",
+    "GRADE: **C**. It agrees.",
+    "GRADE: C.",
+    "(GRADE: C)",
+]
+UNCLEAR = [
+    "GRADE: C/I",
+    "GRADE: C-",
+    "GRADE: C+",
+    "GRADE: I think C.",
+    "GRADE: C or I",
+    "GRADE: C, I",
+    "GRADE: \u0130",
+    "GRADE:",
+    "GRADE C",
+    "GRADE: X",
+    "Final grade C",
+    "<grade>C</grade>",
+]
+
+
+@pytest.mark.parametrize("before", ["", "GRADE: I was my draft.\n\n", "GRADE: I\n\n"])
+@pytest.mark.parametrize("text", WRITTEN)
+def test_markdown_tex_and_quotes_around_a_grade_make_no_difference(before: str, text: str) -> None:
+    assert read_reply(GRADES, before + text).scores == {"score": 1.0}
+
+
+@pytest.mark.parametrize("before", ["", "GRADE: I\n\n"])
+@pytest.mark.parametrize("text", UNCLEAR)
+def test_a_last_grade_that_is_unclear_is_no_grade_and_no_earlier_one_counts(before: str, text: str) -> None:
+    reading = read_reply(GRADES, before + text)
+    assert reading.scores == {}
+    assert reading.fault
+
+
+@pytest.mark.parametrize("text", ["0.8", "1.5", "1/2", "1,5", "0-1", "1%", "-1", "1e0", "0 - 1", "10"])
+def test_a_part_of_a_number_is_no_grade(text: str) -> None:
+    file = judge_file("score_0_1", reply="grade", grades={"0": 0, "1": 1})
+    assert read_reply(file, f"GRADE: {text}").scores == {}
+    assert read_reply(file, "GRADE: 1").scores == {"score": 1.0}
+
+
+def test_a_reply_full_of_markers_is_read_in_time_linear_in_its_length() -> None:
+    started = time.process_time()
+    assert read_reply(GRADES, "GRADE: " * 100_000 + "*" * 100_000).scores == {}
+    assert time.process_time() - started < 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
