@@ -109,7 +109,7 @@ def rm(
     run_id = plan.removal.run_id
     kept = len(plan.removal.kept)
     paid = f"{plan.n_answers - kept:,} of {plan.n_answers:,} answers" if answers else "no answers"
-    say(f"{run_id}: {plan.n_trials:,} trials, {paid}, about {plan.n_bytes:,} bytes")
+    say(f"{run_id}: {plan.n_trials:,} trials, {paid}, about {plan.n_bytes:,} bytes of rows")
     for other, pinned in plan.pinned.items():
         if answers:
             fate = "trials become pending" if force else "answers stay"
@@ -119,4 +119,8 @@ def rm(
     if not yes:
         say("nothing was removed; give --yes to remove it")
         return
-    say(f"removed; {remove_run(root, plan):,} bytes are free")
+    freed = remove_run(root, plan)
+    say(f"removed about {plan.n_bytes:,} bytes of rows; {freed.n_now:,} bytes of disk are free now")
+    if freed.n_later:
+        when = "`gradetrail compact` deletes them once they are an hour old"
+        say(f"files of {freed.n_later:,} bytes were packed along and stay for readers for now: {when}")

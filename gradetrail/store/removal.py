@@ -60,6 +60,17 @@ class Removal:
         return self.ungraded | self.quoting.keys()
 
 
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What a removal gave back of the disk."""
+
+    n_now: int
+    """Bytes that are free now: none where more was packed with what stays than went."""
+    n_later: int
+    """Bytes of files that were packed along and stay for readers that began before, until the next
+    reclaiming after the grace period."""
+
+
 def loose_files(storage: Storage, removal: Removal) -> dict[str, int]:
     """Give the files that hold what goes, with their bytes."""
     gone = removal.gone()
@@ -80,21 +91,33 @@ def packed_bytes(storage: Storage, record: Record, removal: Removal) -> int:
     """Estimate how many bytes of packs go, by their share of rows."""
     from gradetrail.store.segments import row_groups
 
-    total = 0.0
-    for table, runs in removal.gone().by_table.items():
-        for pack in record.files:
-            for run_id in runs:
-                if pack.table == table and pack.first <= run_id <= pack.last and pack.n_rows:
-                    groups = row_groups(
-                        storage.local(pack.name), table, ["run_id"], between=("run_id", run_id, run_id)
-                    )
-                    n_rows = sum(rows.column("run_id").to_pylist().count(run_id) for rows in groups)
-                    total += storage.size(pack.name) * n_rows / pack.n_rows
+    gone, total = removal.gone(), 0.0
+    for pack in record.files:
+        columns = ["run_id", "response_id"] if pack.table in PAID else ["run_id"]
+        for run_id in gone.touched(pack.table):
+            if pack.first <= run_id <= pack.last and pack.n_rows:
+                groups = row_groups(
+                    storage.local(pack.name), pack.table, columns, between=("run_id", run_id, run_id)
+                )
+                n_rows = sum(_rows_that_go(rows, run_id, gone) for rows in groups)
+                total += storage.size(pack.name) * n_rows / pack.n_rows
     return round(total)
 
 
-def remove(storage: Storage, removal: Removal, written_by: str, confirm: Callable[[], None]) -> int:
-    """Remove it for good; give the bytes that were freed. The caller holds PACK_LOCK and the run's lock.
+def _rows_that_go(rows: pa.Table, run_id: str, gone: Gone) -> int:
+    """Count the rows of a run that go; those of a table of answers have `response_id`."""
+    runs = rows.column("run_id").to_pylist()
+    if "response_id" not in rows.column_names:
+        return runs.count(run_id)
+    ids = rows.column("response_id").to_pylist()
+    mine = [response_id for run, response_id in zip(runs, ids, strict=True) if run == run_id]
+    if run_id in gone.drops:
+        return sum(response_id in gone.drops[run_id] for response_id in mine)
+    return sum(response_id not in gone.keeps.get(run_id, ()) for response_id in mine)
+
+
+def remove(storage: Storage, removal: Removal, written_by: str, confirm: Callable[[], None]) -> Freed:
+    """Remove it for good; say what that frees. The caller holds PACK_LOCK and the run's lock.
 
     `confirm` raises if there is more to remove than was thought. Raises StoreError, and removes nothing,
     if a file that holds some of it is damaged.
@@ -136,7 +159,17 @@ def remove(storage: Storage, removal: Removal, written_by: str, confirm: Callabl
     after = _size(storage)
     # what is younger may be what another process has published since the listing
     storage.tidy(60.0)
-    return before - after
+    return Freed(max(0, before - after), _packed_along(storage, chosen))
+
+
+def _packed_along(storage: Storage, chosen: Chosen) -> int:
+    """Sum the bytes of loose files that were packed and are still there."""
+    total = 0
+    for of_table in chosen.files.values():
+        for name in (name for names in of_table.values() for name in names):
+            with contextlib.suppress(FileNotFoundError):
+                total += storage.size(name)
+    return total
 
 
 def _answers_that_go(storage: Storage, record: Record, removal: Removal) -> frozenset[str]:
@@ -223,6 +256,6 @@ def _delete_old(storage: Storage, record: Record) -> None:
 
 
 def _size(storage: Storage) -> int:
-    folders = ("trials", "scores", *PAID, "samples", FOLDER)
+    folders = ("runs", "logs", "trials", "scores", *PAID, "samples", FOLDER)
     files = [f"{folder}/{file}" for folder in folders for file in storage.list(folder)]
-    return sum(storage.size(name) for name in files if name.endswith((PARQUET, ".json")))
+    return sum(storage.size(name) for name in files if name.endswith((PARQUET, ".json", ".jsonl")))

@@ -48,7 +48,7 @@ from gradetrail.store.writer import PART_ROWS, RunWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gradetrail.store.removal import Removal
+    from gradetrail.store.removal import Freed, Removal
 
 PLANNING_PATIENCE_S = 300.0
 _USERS_OWN = {"sql", "prices.yaml"}
@@ -315,8 +315,8 @@ class Store:
         removal: Removal,
         pinned: Mapping[str, frozenset[str]],
         confirm: Callable[[], None] = lambda: None,
-    ) -> int:
-        """Remove a run for good; give the bytes that were freed.
+    ) -> Freed:
+        """Remove a run for good; say what that frees.
 
         Trials of other runs that are `pinned` to answers which go are pending from then on. `confirm` is
         called when the runs are locked, and raises if there is more to remove by then.

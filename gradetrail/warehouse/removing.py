@@ -14,7 +14,7 @@ from gradetrail import sql
 from gradetrail.errors import Fault, SelectionError, StoreError
 from gradetrail.store import Store
 from gradetrail.store.packs import latest
-from gradetrail.store.removal import Removal, loose_files, packed_bytes
+from gradetrail.store.removal import Freed, Removal, loose_files, packed_bytes
 from gradetrail.warehouse.warehouse import Warehouse
 
 
@@ -31,7 +31,7 @@ class Outlook:
     pending: dict[str, frozenset[str]]
     """Other runs, each with the answers without which its trials are pending: pinned, or asked with those."""
     n_bytes: int
-    """About so many bytes go."""
+    """About so many bytes are of rows that go: their files, and their share of packs."""
 
 
 def outlook(root: Path, selector: str, *, with_answers: bool = False, force: bool = False) -> Outlook:
@@ -83,8 +83,8 @@ def _run_id(warehouse: Warehouse, selector: str) -> str:
         raise
 
 
-def remove_run(root: Path, plan: Outlook) -> int:
-    """Do it; give the bytes that were freed. RunLockedError if the run is being generated.
+def remove_run(root: Path, plan: Outlook) -> Freed:
+    """Do it; say what that frees. RunLockedError if the run is being generated.
 
     Raises StoreError, and removes nothing, if other runs began to rest on its answers since the outlook.
     """

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -98,6 +101,32 @@ def test_rm_says_what_would_go_and_then_does_it(lab: Path) -> None:
         assert {row[0] for row in opened.rows("select run_id from trials")[1]} == {second}
         assert table(opened, "responses") == before
     assert gradetrail(lab, "check").code == 0
+
+
+def test_rm_forecasts_the_bytes_that_it_tells_and_never_frees_less_than_none(lab: Path) -> None:
+    """A pack is written again together with loose runs of others, which stay for a while."""
+    noise = Random(1)
+    rows = [{"id": f"s{n}", "question": noise.randbytes(20_000).hex(), "target": "x"} for n in range(8)]
+    (lab / "data.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (lab / "more.yaml").write_text(spec_text(models=[MODEL], name="more"))
+    run(lab / "more.yaml", warehouse=lab / "bigger")
+    assert gradetrail(lab, "compact").code == 0
+    assert gradetrail(lab, "import", "bigger").code == 0
+    loose = {path: path.stat().st_size for path in (lab / "warehouse").glob("*/*more*.parquet")}
+    told = re.search(
+        r"about ([\d,]+) bytes of rows\n", gradetrail(lab, "rm", "sums1@latest", "--answers").err
+    )
+    done = gradetrail(lab, "rm", "sums1@latest", "--answers", "--yes")
+    assert done.code == 0, done.err
+    assert told is not None
+    assert int(told[1].replace(",", "")) > 0
+    assert f"removed about {told[1]} bytes of rows; 0 bytes of disk are free now\n" in done.err
+    later = re.search(r"files of ([\d,]+) bytes were packed along and stay for readers for now", done.err)
+    assert later is not None
+    assert int(later[1].replace(",", "")) >= sum(loose.values()) > 0
+    reclaimed = gradetrail(lab, "compact", "--grace", 0).err
+    assert int(re.search(r"files, ([\d,]+) bytes", reclaimed)[1].replace(",", "")) >= sum(loose.values())  # type: ignore[index]
+    assert not any(path.exists() for path in loose)
 
 
 def test_rm_with_force_makes_trials_of_other_runs_pending_and_run_asks_them_again(lab: Path) -> None:
