@@ -161,6 +161,7 @@ def import_(
     from gradetrail.warehouse.importing import import_bundle, import_warehouse
 
     root = warehouse_folder(warehouse)
+    before = _names(root)
     for file in files:
         n_new = 0
         is_bundle = not file.is_dir() and not is_address(file)
@@ -176,3 +177,23 @@ def import_(
         if not is_bundle:
             runs = "run that was" if n_new == 1 else "runs that were"
             say(f"{place_name(file)}: {n_new:,} {runs} not there")
+    _tell_moved(before, _names(root))
+
+
+def _names(root: Path) -> dict[str, str]:
+    from gradetrail.store import Store
+    from gradetrail.store.places import is_warehouse
+    from gradetrail.warehouse.selection import names_by_run
+
+    return names_by_run(Store(root, create=False).manifests()) if is_warehouse(root) else {}
+
+
+def _tell_moved(before: dict[str, str], after: dict[str, str]) -> None:
+    """Say which names of runs mean another run than they did."""
+    moved: dict[str, list[str]] = {}
+    for name, run_id in after.items():
+        if before.get(name, run_id) != run_id:
+            moved.setdefault(run_id, []).append(f"`{name}`")
+    for run_id, names in moved.items():
+        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        say(f"{listed} now {'mean' if len(names) > 1 else 'means'} {run_id}")

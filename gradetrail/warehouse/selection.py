@@ -54,6 +54,15 @@ def select_run(manifests: Sequence[Manifest], selector: str, task: str | None = 
     raise SelectionError(Fault(f"no run `{selector}`", fix=_candidates(runs)))
 
 
+def names_by_run(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Give what names that move on to newer runs mean: `latest`, `task@latest`, `task@TAG`."""
+    found: dict[str, str] = {}
+    for run in by_age(manifests):
+        names = ["latest", *(str(tag) for tag in run.get("tags") or ())]
+        found |= dict.fromkeys(["latest", *(f"{run['task']}@{name}" for name in names)], str(run["run_id"]))
+    return found
+
+
 def _of_task(runs: Sequence[Manifest], task: str, rest: str, selector: str) -> Manifest:
     mine = by_age([m for m in runs if m["task"] == task])
     if not mine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from gradetrail.cli.output import say
@@ -37,3 +38,24 @@ def test_import_says_one_run_and_several_runs(lab: Lab) -> None:
     assert err.endswith("warehouse: 1 run that was not there\n")
     again = gradetrail("import", "warehouse", "--warehouse", "other").err
     assert again.endswith("warehouse: 0 runs that were not there\n")
+
+
+def test_import_says_which_names_mean_another_run_than_before(lab: Lab) -> None:
+    lab.write()
+    assert gradetrail("run", "spec.yaml", "--tag", "main", "--tag", "own", "--warehouse", "here").code == 0
+    assert gradetrail("run", "spec.yaml", "--tag", "main", "--tag", "new", "--warehouse", "there").code == 0
+    old, new = (
+        json.loads(gradetrail("show", "runs", "--format", "json", "--warehouse", name).raw)[0]["run_id"]
+        for name in ("here", "there")
+    )
+    assert " now mean" not in gradetrail("import", "here", "--warehouse", "empty").err
+    err = gradetrail("import", "there", "--warehouse", "here").err
+    assert err.splitlines()[-1] == f"`latest`, `sums@latest` and `sums@main` now mean {new}"
+    for name, run_id in (("main", new), ("latest", new), ("own", old)):
+        shown = json.loads(
+            gradetrail("show", "runs", f"sums@{name}", "--format", "json", "--warehouse", "here").raw
+        )
+        assert [row["run_id"] for row in shown] == [run_id]
+    # an older one moves nothing, nor does one that is there
+    for source, target in (("there", "here"), ("empty", "there")):
+        assert " now mean" not in gradetrail("import", source, "--warehouse", target).err
