@@ -6,7 +6,7 @@ one of them is missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gradetrail import sql
@@ -30,6 +30,11 @@ def parts_first(definitions: Sequence[Definition]) -> list[Definition]:
         add(definition)
     wanted = {definition.name for definition in definitions}
     return [definition for name, definition in ordered.items() if name in wanted]
+
+
+def part_ids(definitions: Iterable[Definition]) -> set[str]:
+    """Give the scorer_ids that combinations stand on; a scorer of another name may have one of them too."""
+    return {part.scorer_id() for definition in definitions for part in definition.parts}
 
 
 def combine(con: duckdb.DuckDBPyConnection, definition: Definition) -> None:

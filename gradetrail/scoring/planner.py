@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail.scorer_spec import hide_judge_headers
 from gradetrail.scoring.answers import Share, answer_parts
-from gradetrail.scoring.combination import parts_first
+from gradetrail.scoring.combination import part_ids, parts_first
 from gradetrail.scoring.grade import Definition
 from gradetrail.scoring.in_place import InPlaceGrader
 from gradetrail.scoring.judging import Docket
@@ -92,12 +92,13 @@ def owed(
     """List the definitions by which a run is to be graded, parts before what combines them.
 
     They are those by which it is not graded as it stands, with what combines these; all of them with `force`.
+    Of scorers with one definition, whose grades are the same, the first is listed.
     """
     missing = ungraded(warehouse, run_id, definitions, force=force)
     wanted: dict[str, Definition] = {}
     for definition in parts_first(definitions):
         if definition in missing or any(part.scorer_id() in wanted for part in definition.parts):
-            wanted[definition.scorer_id()] = definition
+            wanted.setdefault(definition.scorer_id(), definition)
     return list(wanted.values())
 
 
@@ -134,10 +135,11 @@ def grades(
 ) -> Fresh:
     """Yield the scores by each definition, and how many of its ballots are open; of a share, of that."""
     others: list[Definition] = []
+    combined = part_ids(wanted)
     with contextlib.closing(InPlaceGrader(warehouse, spec, run_id)) as grader:
         for definition in wanted:
             # the grades of a combination's parts are needed beside it
-            is_alone = share is None and not any(definition in other.parts for other in wanted)
+            is_alone = share is None and definition.scorer_id() not in combined
             scores = grader.scores(definition) if is_alone else None
             if scores is None:
                 others.append(definition)
@@ -163,11 +165,13 @@ def _grades_of_parts(
     con = warehouse.connection("macros", "base", "graded")
     found = {definition.name: Spool() for definition in wanted}
     n_open = Counter[str]()
+    combined = part_ids(wanted)
     with contextlib.closing(answer_parts(con, run_id, share)) as parts:
         for answers in parts:
             grader = RunGrader(
-                warehouse, spec, run_id, runner=runner, copies_programs=copies_programs, answers=answers
-            )
+                warehouse, spec, run_id,
+                runner=runner, copies_programs=copies_programs, answers=answers, combined=combined,
+            )  # fmt: skip
             try:
                 for definition in wanted:
                     found[definition.name].add(_encoded(grader.scores(definition)))

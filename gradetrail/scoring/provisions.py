@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-PARTS = "parts"
-"""Metadata of stored scores: the files with the grades that they follow from."""
+PARTS = "parts_read"
+"""Metadata of stored scores: the files with the grades that they follow from.
+
+Scores that name them `parts` instead may be pending though those grades were there: they are owed again."""
 
 
 def provide(

@@ -5,7 +5,7 @@ Invariant: nothing here writes; a scorer that cannot be applied to a sample is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import orjson
@@ -15,7 +15,7 @@ from gradetrail.dataset import parse_row
 from gradetrail.errors import Fault, SpecError
 from gradetrail.prompt import Renderer
 from gradetrail.request import content_id
-from gradetrail.scorer_spec import Combine, Judge
+from gradetrail.scorer_spec import Judge
 from gradetrail.scoring.answers import whole_run
 from gradetrail.scoring.grade import Definition, columns, grade
 from gradetrail.scoring.inputs import InputFaults, rendered_inputs
@@ -43,8 +43,12 @@ class RunGrader:
         runner: ProgramRunner = ProgramRunner(),
         copies_programs: bool = True,
         answers: pa.Table | None = None,
+        combined: Collection[str] = (),
     ) -> None:
-        """Take the answers of a part of the run, as `answer_parts` gives them; None reads the whole run."""
+        """Take the answers of a part of the run, as `answer_parts` gives them; None reads the whole run.
+
+        `combined` are scorer_ids whose scores are kept for the combinations that are graded after them.
+        """
         self._runner, self._copies_programs = runner, copies_programs
         self.con: duckdb.DuckDBPyConnection = warehouse.connection("macros", "base", "graded")
         self.spec, self.run_id = spec, run_id
@@ -57,6 +61,7 @@ class RunGrader:
             answers = whole_run(self.con, run_id)
         self.con.register("trial_answer", answers)
         self.n_trials = answers.num_rows
+        self._combined = combined
         self._graded: dict[str, pa.Table] = {}
         self.n_open = 0
         """Ballots of the last scorer that more calls to its judge would add to."""
@@ -86,7 +91,7 @@ class RunGrader:
         sql.run_file(self.con, "scoring/judge_sources")
         params = {"run_id": self.run_id, "scorer": definition.name, "scorer_id": definition.scorer_id()}
         scores = sql.arrow_file(self.con, "scoring/score_rows", params)
-        if any(definition.name in s.of for s in self.spec.scorers.values() if isinstance(s, Combine)):
+        if definition.scorer_id() in self._combined:
             self._graded[definition.scorer_id()] = scores
         return scores
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradetrail import sql
+from gradetrail import pipeline, sql
 from gradetrail.errors import SpecError
 from gradetrail.scoring.definition import definitions
 from gradetrail.scoring.grade import grade
@@ -144,6 +144,49 @@ def test_it_is_graded_again_when_a_part_was_without_it(tmp_path: Path) -> None:
     with Warehouse(root) as opened:
         assert owed(opened, run_id, [combination]) == [combination]
     assert desk.score({"word": PARTS["word"], "whole": whole})["whole"] == 4
+
+
+@pytest.mark.parametrize("order", [("c", "f", "g"), ("g", "c", "f")])
+@pytest.mark.parametrize("of", [["word", "f"], ["f", "g"]])
+def test_a_part_may_be_a_scorer_that_has_another_name_too(
+    tmp_path: Path, order: tuple[str, ...], of: list[str]
+) -> None:
+    kinds = {"c": {"type": "combine", "of": of}, "f": PARTS["word"], "g": PARTS["word"]}
+    scorers = {**{name: kinds[name] for name in order}, "word": {**PARTS["word"], "pass_threshold": 0.9}}
+    desk = Desk(tmp_path, ANSWERS[:3])
+    desk.run(scorers)
+    assert [row[1:3] for row in desk.grades("c")] == [("scored", 1.0), ("scored", 0.0), ("scored", 1.0)]
+    for name in "fg":
+        assert [row[2] for row in desk.grades(name)] == [1.0, 0.0, 1.0]
+    before = desk.grades("c")
+    assert set(desk.score(scorers).values()) == {0}
+    pipeline.score(desk.spec(scorers), warehouse=tmp_path / "warehouse", force=True)
+    assert desk.grades("c") == before
+
+
+def test_one_that_was_stored_as_pending_beside_graded_parts_is_owed(tmp_path: Path) -> None:
+    """Warehouses hold such grades under the metadata `parts`: of a part that was not read in time."""
+    from gradetrail.scoring.planner import grading_state
+    from gradetrail.store import Store
+    from gradetrail.warehouse import Warehouse
+
+    desk = Desk(tmp_path, ANSWERS[:3])
+    scorers = {"word": PARTS["word"], "whole": {"type": "combine", "of": ["word"]}}
+    desk.run(scorers)
+    right = desk.grades("whole")
+    combination = definitions(desk.spec(scorers))[-1]
+    root = tmp_path / "warehouse"
+    with Warehouse(root) as opened:
+        (run_id,) = (manifest["run_id"] for manifest in opened.manifests())
+        state = grading_state(opened, run_id, combination)
+        stored = "select * replace ('pending' as outcome, null as score, null as is_pass) from scores"
+        pending = opened.arrow(f"{stored} where scorer_id = $id", {"id": combination.scorer_id()})
+    older = {"parts" if name == "parts_read" else name: value for name, value in state.items()}
+    Store(root).publish_scores(run_id, combination.scorer_id(), pending, {**older, "open": "0"})
+    assert {row[1] for row in desk.grades("whole")} == {"pending"}
+    assert desk.score(scorers) == {"word": 0, "whole": 3}
+    assert desk.grades("whole") == right
+    assert desk.score(scorers) == {"word": 0, "whole": 0}
 
 
 def test_the_scorers_it_combines_are_in_its_identity_and_their_names_are_not() -> None:
