@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gradetrail.prompt import names_in, own_text, render
@@ -18,6 +20,11 @@ ANSWER = ("response", "reasoning", "conversation")
 PAIR = ("response_a", "response_b", "conversation")
 """Names that a judge's template has besides the sample's fields, `target`, `criteria`, `examples` and
 `reply_format`; for a preference those of PAIR. They win over fields of the sample."""
+_ANGLE = re.compile("[<\ufe64\uff1c]")
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+"""Characters that show nothing, besides those of the category Cf."""
 _OPENING = re.compile(r"<([A-Za-z_][\w.-]*)[^<>]*>")
 JSON_NUDGE = (
     "Reply with that JSON object only: no other text before or after it, and every key that is asked for."
@@ -98,6 +105,27 @@ def _tags_around_values(template: str) -> set[str]:
     return tags
 
 
+def _broken(text: str, closing: re.Pattern[str]) -> str:
+    """Write `&lt;` where a closing tag begins, also one in wide letters or with unseen characters in it."""
+    if _ANGLE.search(text) is None:
+        return text
+    if text.isascii():
+        return closing.sub("&lt;", text)
+    plain = [_plain(character) for character in text]
+    places = [place for place, shown in enumerate(plain) for _ in shown]
+    kept = list(text)
+    for tag in closing.finditer("".join(plain)):
+        kept[places[tag.start()]] = "&lt;"
+    return "".join(kept)
+
+
+@lru_cache(maxsize=4096)
+def _plain(character: str) -> str:
+    if unicodedata.category(character) == "Cf" or _UNSEEN.match(character):
+        return ""
+    return unicodedata.normalize("NFKC", character)
+
+
 class JudgePrompt:
     """Renders the messages of one judge."""
 
@@ -141,7 +169,7 @@ class JudgePrompt:
         if self._closing is None:
             return value
         if isinstance(value, str):
-            return self._closing.sub("&lt;", value)
+            return _broken(value, self._closing)
         if isinstance(value, dict):
             return {self._kept_within(name): self._kept_within(item) for name, item in value.items()}
         if isinstance(value, list):
