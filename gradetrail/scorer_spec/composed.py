@@ -122,6 +122,13 @@ class Combine(ScorerBase):
         wrong = [name for name, weight in self.of.items() if not (math.isfinite(weight) and weight > 0)]
         if wrong:
             raise ValueError(f"the weight of `{wrong[0]}` must be a number above 0")
+        # so that no product or sum of weights and scores overflows or vanishes
+        extreme = [
+            name for name, weight in self.of.items() if not 1 / LARGEST_SCORE <= weight <= LARGEST_SCORE
+        ]
+        if extreme:
+            least = 1 / LARGEST_SCORE
+            raise ValueError(f"the weight of `{extreme[0]}` must be between {least:g} and {LARGEST_SCORE:g}")
         if self.by in ("all", "any", "min", "max") and len(set(self.of.values())) > 1:
             raise ValueError(f"`by: {self.by}` takes no weights")
         return self

@@ -48,6 +48,12 @@ WAYS: list[tuple[dict[str, Any], list[float]]] = [
 ]
 
 
+@pytest.mark.parametrize("weight", [1e50, 1e-50])
+def test_weights_at_their_limits_weigh_as_any_others(tmp_path: Path, weight: float) -> None:
+    found = combined(tmp_path, {"of": {"number": weight, "word": weight}})
+    assert [row[2] for row in found[:3]] == pytest.approx([1, 0.5, 0.5])
+
+
 def test_scores_of_parts_make_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ANSWERS[:3])
     desk.run({**PARTS, **{f"c{n}": {"type": "combine", **options} for n, (options, _) in enumerate(WAYS)}})
@@ -219,6 +225,14 @@ def test_the_scorers_it_combines_are_in_its_identity_and_their_names_are_not() -
         ),
         ({"c": {"type": "combine", "of": []}}, "scorers.c", "`of` names the scorers"),
         ({"a": "exact", "c": {"type": "combine", "of": {"a": 0}}}, "scorers.c", "above 0"),
+        *(
+            (
+                {"a": "exact", "b": "numeric", "c": {"type": "combine", "of": {"a": 1, "b": weight}}},
+                "scorers.c",
+                "the weight of `b` must be between 1e-50 and 1e+50",
+            )
+            for weight in (1.7e308, 1e51, 1e-51, 5e-324)
+        ),
         (
             {"a": "exact", "b": "numeric", "c": {"type": "combine", "of": {"a": 1, "b": 2}, "by": "any"}},
             "scorers.c",
