@@ -256,10 +256,12 @@ def exit_for(
     """End with the exit code that the runs' states ask for; `rest` completes the command to go on with."""
     from gradetrail import pipeline
     from gradetrail.errors import Fault, InterruptError, UnusableError
+    from gradetrail.generation.budget import together
     from gradetrail.store.places import place_name
 
     words = ["gradetrail", "run", *(done.run_id for done in runs), *rest, "--warehouse", place_name(root)]
-    again = way_on(words, next((done.halt for done in runs if done.halt is not None), None), max_cost)
+    halts = [done.halt for done in runs if done.halt is not None]
+    again = way_on(words, together(halts) if halts else None, max_cost)
     if any(done.status == "interrupted" for done in runs):
         raise InterruptError(Fault("interrupted; every answer received is kept", fix=again))
     faults = []
@@ -283,8 +285,7 @@ def way_on(words: Sequence[str], halt: Halt | None, max_cost: float | None) -> s
         return f"go on with: {shlex.join([*words, *flags])}"
     if halt.unpriced:
         return f"drop the ceiling (--max-cost, run.max_cost_usd), and go on with: {shlex.join(words)}"
-    higher = float(f"{max(2 * halt.max_usd, halt.spent_usd):.2g}")
-    flags = ["--max-cost", f"{higher:g}"]
+    flags = ["--max-cost", f"{halt.next_usd.normalize():f}"]
     return f"a ceiling counts for each command anew; go on with a higher one: {shlex.join([*words, *flags])}"
 
 

@@ -6,14 +6,14 @@ answers at a cost that nobody knows; the ceiling is passed by no more than what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from gradetrail.errors import Fault, SpecError
-from gradetrail.prices import Price, price_on
+from gradetrail.prices import FREE, Price, price_on
 
 MILLION = Decimal(1_000_000)
 
@@ -26,6 +26,8 @@ class Halt:
     spent_usd: Decimal
     unpriced: tuple[str, ...]
     """Models that answered at a cost which is not known: no ceiling can hold with them."""
+    left_usd: Decimal | None = None
+    """What the requests that it left would cost, at the mean of those that ended; None if none did."""
 
     def __str__(self) -> str:
         """Say it in one line."""
@@ -33,6 +35,25 @@ class Halt:
             why = "answers without saying how many tokens it used, or tokens of a kind that has no price"
             return f"max_cost_usd of ${self.max_usd} cannot hold: {', '.join(self.unpriced)} {why}"
         return f"max_cost_usd of ${self.max_usd} is reached (${self.spent_usd:f} spent by this command)"
+
+    @property
+    def next_usd(self) -> Decimal:
+        """Name a ceiling under which a command that goes on can end, as far as that is forecast."""
+        enough = self.spent_usd + (self.left_usd or Decimal(0))
+        return _rounded_up(max(2 * self.max_usd, enough))
+
+
+def together(halts: Sequence[Halt]) -> Halt:
+    """Give one halt for those of one command, of which at least one is: what all of them left adds up."""
+    left = [halt.left_usd for halt in halts if halt.left_usd is not None]
+    return replace(
+        max(halts, key=lambda halt: halt.spent_usd), left_usd=sum(left, Decimal(0)) if left else None
+    )
+
+
+def _rounded_up(usd: Decimal) -> Decimal:
+    """Round up to two digits."""
+    return usd.quantize(Decimal(1).scaleb(usd.adjusted() - 1), ROUND_CEILING) if usd else usd
 
 
 class Budget:
@@ -92,7 +113,3 @@ class Budget:
         if self.max_usd is None or not (self.unpriced or self.spent_usd >= self.max_usd):
             return None
         return Halt(self.max_usd, self.spent_usd, tuple(sorted(self.unpriced)))
-
-
-FREE = frozenset({"mock", "replay"})
-"""Providers whose calls are nobody's bill; a `python` adapter may well call an API that is paid."""

@@ -152,7 +152,7 @@ class Engine:
             self.log.flush()
             self.sink.flush()
             self.sink.sync()
-        self.progress.tell()
+        self.progress.end()
         if self._broken is not None:
             raise self._broken
         return self.ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -73,6 +73,19 @@ class Progress:
         if self.n_done == 0:
             return None
         return self.elapsed_s / self.n_done * (self.n_requests - self.n_done)
+
+    @property
+    def left_usd(self) -> Decimal | None:
+        """What the requests left would cost at the mean so far; None before the first one ended."""
+        if self.n_done == 0:
+            return None
+        return self.cost_usd / self.n_done * (self.n_requests - self.n_done)
+
+    def end(self) -> None:
+        """Forecast what a ceiling left, now that all calls have ended, and show the last state."""
+        if self.halt is not None:
+            self.halt = replace(self.halt, left_usd=self.left_usd)
+        self.tell()
 
     def tell(self) -> None:
         """Show the present state to whoever observes."""

@@ -75,7 +75,7 @@ def test_a_run_stops_at_its_ceiling_keeps_what_it_got_and_says_how_to_go_on(lab:
     run_id = lab.row("select run_id from runs")["run_id"]
     assert stopped.code == 3
     assert f"aborted: max_cost_usd of $1.0 is reached (${till.usd:f} spent by this command)" in stopped.err
-    again = f"gradetrail run {run_id} --warehouse warehouse --max-cost 2\n"
+    again = f"gradetrail run {run_id} --warehouse warehouse --max-cost "
     assert f"a ceiling counts for each command anew; go on with a higher one: {again}" in stopped.err
     assert "sums: numeric" in stopped.out, "what was answered is graded and shown"
     assert 1 <= till.usd < 1 + CONCURRENCY * MOST_USD
@@ -85,7 +85,10 @@ def test_a_run_stops_at_its_ceiling_keeps_what_it_got_and_says_how_to_go_on(lab:
     assert run == {"status": "aborted", "n_answered": n_asked, "n_failed": 0, "n_pending": 100 - n_asked}
     assert lab.row("select count(*) as n from scores where outcome = 'scored'")["n"] == n_asked
 
-    ended = gradetrail("run", run_id, "--max-cost", "100")
+    named = stopped.err.split("--max-cost ")[1].split()[0]
+    forecast = till.usd / n_asked * 100
+    assert forecast <= Decimal(named) <= max(Decimal(2), forecast * Decimal("1.1"))
+    ended = gradetrail("run", run_id, "--max-cost", named)
     assert ended.code == 0, ended.err
     assert len(till.asked) == len(set(till.asked)) == 100
     assert paid(lab) == till.usd
