@@ -365,10 +365,15 @@ def key_of_unsorted(view: str) -> list[str]:
 
 
 def select_from(
-    view: str, equal: Iterable[str] = (), limit: int | None = None, order: Iterable[str] = ()
+    view: str,
+    equal: Iterable[str] = (),
+    limit: int | None = None,
+    order: Iterable[str] = (),
+    among: Iterable[str] = (),
 ) -> str:
-    """Give the query of a view's rows, with a bound parameter for each column in `equal`."""
-    conditions = " and ".join(f"{quoted(column)} = ${column}" for column in equal)
+    """Give the query of a view's rows, with a bound value for each column in `equal`, a list in `among`."""
+    parts = [f"{quoted(column)} = ${column}" for column in equal]
+    conditions = " and ".join([*parts, *(f"{quoted(column)} in ${column}" for column in among)])
     where = f" where {conditions}" if conditions else ""
     sorting = ", ".join(map(quoted, order))
     sorted_by = f" order by {sorting}" if sorting else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,14 +70,20 @@ def print_blocks(
     output: Path | None = None,
     *,
     run_id: str | None = None,
+    among: Mapping[str, Sequence[str]] | None = None,
     limit: int | None = None,
 ) -> None:
-    """Print the rows of some tasks, of one run or of all, block by block, in the order of the view."""
+    """Print the rows of some tasks, of one run or of all, block by block, in the order of the view.
+
+    `among` has the values that columns may have; all, if a column is absent.
+    """
     params = {"tasks": None if tasks is None else list(tasks), "run_id": run_id}
     names, rows = warehouse.rows(sql.text_of("commands/leaderboard"), params)
     if not rows:
         of = ", ".join(filter(None, [run_id, *(tasks or ())]))
         say(f"no grades{f' of {of}' if of else ''} in {place_name(warehouse.root)}")
+    places = {names.index(name): values for name, values in (among or {}).items()}
+    rows = [row for row in rows if all(row[place] in values for place, values in places.items())]
     blocks = [
         f"{_title(head)}\n{_block(names, list(group), form, output)}"
         for head, group in groupby(rows[:limit], key=lambda row: row[:3])

@@ -28,12 +28,14 @@ def print_sample(
     opened: Warehouse,
     sample_id: str | None,
     task: str | None,
+    among: Mapping[str, Sequence[str]],
     limit: int | None,
     form: Format,
     output: Path | None,
 ) -> None:
     """Print all of one sample, or `limit` grades, by its id or the beginning of it.
 
+    `among` has the values that columns may have; all, if a column is absent.
     SelectionError for none or several.
     """
     if not sample_id:
@@ -50,7 +52,8 @@ def print_sample(
         more = f", and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         fix = f"name one of {', '.join(found[:MOST_NAMED])}{more}"
         raise SelectionError(Fault(f"`{sample_id}` begins {len(found):,} ids", "show sample", fix=fix))
-    rows = rows[:limit]
+    places = {names.index(name): values for name, values in among.items()}
+    rows = [row for row in rows if all(row[place] in values for place, values in places.items())][:limit]
     if form is not Format.table:
         show_rows(names, rows, form, output)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,6 +43,14 @@ RunArgument = Annotated[
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
 TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
+ModelOption = Annotated[
+    list[str] | None, typer.Option("--model", help="Only this model; M,M2 or repeated for several.")
+]
+ScorerOption = Annotated[
+    list[str] | None, typer.Option("--scorer", help="Only this scorer; S,S2 or repeated for several.")
+]
+FLAGS = {"run_id": "the run", "task": "--task", "model": "--model", "scorer": "--scorer"}
+"""What narrows a view, by the column that it narrows."""
 PlotOption = Annotated[
     Path | None,
     typer.Option(
@@ -58,6 +66,8 @@ def show(
     run: RunArgument = None,
     warehouse: WarehouseOption = None,
     task: TaskOption = None,
+    model: ModelOption = None,
+    scorer: ScorerOption = None,
     as_of: AsOfOption = None,
     limit: LimitOption = None,
     print_sql: SqlOption = False,
@@ -79,7 +89,11 @@ def show(
         return
     view, moment = view or "leaderboard", parse_moment(as_of)
     tell_ignored(root, view)
+    among = {
+        name: found for name, given in (("model", model), ("scorer", scorer)) if (found := _listed(given))
+    }
     if plot is not None:
+        _check_chart(among)
         if task is not None:
             _check_task(root, task)
         (_draw_text if plot == Path("-") else _draw)(root, view, run, task, moment, plot)
@@ -91,16 +105,18 @@ def show(
         return
     if task is not None:
         _check_task(root, task)
+    if among:
+        _check_names(root, None if view == "sample" else run, task, moment, among)
     if view == "sample" and not (root / "sql" / "sample.sql").exists():
         from gradetrail.cli.sample import print_sample
 
         with open_runs(root, as_of=moment) as opened:
-            print_sample(opened, run, task, limit, form, output)
+            print_sample(opened, run, task, among, limit, form, output)
             tell_damage(opened)
     elif view == "leaderboard":
-        _show_boards(root, run, task, moment, limit, form, output)
+        _show_boards(root, run, task, among, moment, limit, form, output)
     else:
-        conditions = {"run_id": run, "task": task}
+        conditions = {"run_id": run, "task": task, **among}
         with _reader(root, view, run, moment, timeout, memory) as reader:
             _show_view(reader, view, conditions, limit, form, output)
 
@@ -109,6 +125,7 @@ def _show_boards(
     root: Path,
     run: str | None,
     task: str | None,
+    among: Mapping[str, list[str]],
     moment: datetime | None,
     limit: int | None,
     form: Format,
@@ -119,10 +136,10 @@ def _show_boards(
 
     with open_board(root, run, moment) as (boards, run_id):
         if form not in (Format.table, Format.markdown):
-            _show_view(boards, "leaderboard", {"run_id": run_id, "task": task}, limit, form, output)
+            _show_view(boards, "leaderboard", {"run_id": run_id, "task": task, **among}, limit, form, output)
             return
         tasks = None if task is None else [task]
-        print_blocks(boards, tasks, form, output, run_id=run_id, limit=limit)
+        print_blocks(boards, tasks, form, output, run_id=run_id, among=among, limit=limit)
         tell_damage(boards)
 
 
@@ -146,7 +163,7 @@ def _reader(
 def _show_view(
     opened: Warehouse | LockedWarehouse,
     view: str,
-    wanted: Mapping[str, str | None],
+    wanted: Mapping[str, Any],
     limit: int | None,
     form: Format,
     output: Path | None,
@@ -159,13 +176,15 @@ def _show_view(
     if "run_id" in conditions:
         conditions["run_id"] = opened.run_id(conditions["run_id"])
     _check_columns(opened, view, conditions)
-    query = sql_files.select_from(view, conditions, limit, sql_files.key_of_unsorted(view))
+    among = [name for name, value in conditions.items() if isinstance(value, list)]
+    equal = [name for name in conditions if name not in among]
+    query = sql_files.select_from(view, equal, limit, sql_files.key_of_unsorted(view), among)
     if form in (Format.table, Format.markdown):
         has_runs = _has_runs(opened, wanted["run_id"], wanted["task"])
         names, rows = opened.rows(query, conditions)
         show_rows(*screen_columns(view, names, rows, has_runs=has_runs), form, output)
         if not rows and limit != 0:
-            _tell_why_empty(opened, view, conditions)
+            _tell_why_empty(opened, view, {name: conditions[name] for name in equal})
         tell_damage(opened)
     else:
         print_query(opened, query, conditions, form, output)
@@ -199,7 +218,10 @@ def leaderboard(
     plot: PlotOption = None,
 ) -> None:
     """Print the leaderboard of every task: the same as `show`."""
-    show("leaderboard", None, warehouse, task, as_of, None, print_sql, False, form, output, plot)
+    show(
+        "leaderboard", warehouse=warehouse, task=task, as_of=as_of, print_sql=print_sql, form=form,
+        output=output, plot=plot,
+    )  # fmt: skip
 
 
 def _draw(
@@ -288,6 +310,10 @@ def _tell_sides(opened: Warehouse, a: str, b: str) -> None:
         say(f"task `{task_of[a]}`: {a}" if a == b else f"task `{task_of[a]}`: {a} and {b}")
 
 
+def _listed(given: Iterable[str] | None) -> list[str]:
+    return [part for text in given or () for part in _pair(text)]
+
+
 def _pair(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
 
@@ -302,14 +328,55 @@ def _check_task(root: Path, task: str) -> None:
         raise SelectionError(Fault(f"no run of task `{task}`", "--task", fix=fix))
 
 
+def _check_names(
+    root: Path, run: str | None, task: str | None, as_of: datetime | None, among: Mapping[str, list[str]]
+) -> None:
+    """Refuse models and scorers that no run has which is asked about."""
+    from gradetrail.errors import Fault, SelectionError, did_you_mean
+
+    with open_runs(root, run, as_of=as_of) as opened:
+        run_id = None if run is None else opened.run_id(run)
+        runs = [
+            one
+            for one in opened.manifests()
+            if task in (None, one["task"]) and run_id in (None, one["run_id"])
+        ]
+        tasks = {one["task"] for one in runs}
+        known = {
+            "model": {str(model["model"]) for one in runs for model in one.get("models") or ()},
+            "scorer": {
+                name for one in opened.live.tasks if one["task"] in tasks for name in one.get("scorers", {})
+            },
+        }
+    of = f" of `{run or task}`" if run or task else ""
+    faults = [
+        Fault(f"no {column}{of} is named `{name}`", FLAGS[column], fix=did_you_mean(name, known[column]))
+        for column, names in among.items()
+        for name in names
+        if name not in known[column]
+    ]
+    if faults:
+        raise SelectionError(*faults)
+
+
+def _check_chart(among: Iterable[str]) -> None:
+    from gradetrail.errors import Fault, SelectionError
+
+    faults = [
+        Fault("a chart has every model and scorer", "--plot", fix=f"leave {FLAGS[name]} out")
+        for name in among
+    ]
+    if faults:
+        raise SelectionError(*faults)
+
+
 def _check_columns(opened: Warehouse | LockedWarehouse, view: str, wanted: Iterable[str]) -> None:
     from gradetrail import sql as sql_files
     from gradetrail.errors import Fault, SelectionError
 
-    flags = {"run_id": "the run", "task": "--task"}
     missing = [name for name in wanted if name not in opened.rows(sql_files.select_from(view, limit=0))[0]]
     faults = [
-        Fault(f"view `{view}` has no column `{name}`", "show", fix=f"leave {flags[name]} out")
+        Fault(f"view `{view}` has no column `{name}`", "show", fix=f"leave {FLAGS[name]} out")
         for name in missing
     ]
     if faults:
