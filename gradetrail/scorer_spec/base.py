@@ -64,8 +64,9 @@ def _expand_rule(item: Any) -> Any:
     return item
 
 
-RULE_VERSIONS = {"letter": 2}
-"""Raised when a rule changes its meaning; in the scorer_id. `letter` 2 takes a letter on the first line."""
+RULE_VERSIONS = {"letter": 2, "number": 2}
+"""Raised when a rule changes its meaning; in the scorer_id. `letter` 2 takes a letter on the first line,
+`number` 2 raised exponents, and no number that a raised or lowered digit is attached to."""
 
 Extract = Annotated[tuple[ExtractRule, ...], BeforeValidator(expand_extract)]
 
@@ -93,6 +94,11 @@ class ScorerBase(Block):
     """Options that may name a file, whose content is in the scorer_id."""
     package: ClassVar[tuple[str, str] | None] = None
     """Module that grading imports, and the extra of gradetrail that installs it."""
+
+    @property
+    def rule_version(self) -> int:
+        """Version of what these options mean."""
+        return self.version
 
     @property
     def needs(self) -> tuple[str, str] | None:

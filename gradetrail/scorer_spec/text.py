@@ -14,6 +14,11 @@ from gradetrail.scorer_spec.base import ScorerBase
 Normalizer = Literal["strip", "lower", "collapse_whitespace", "nfkc", "punctuation", "articles", "numbers"]
 
 
+def _version_with(normalize: tuple[Normalizer, ...]) -> int:
+    """Give the version of a comparison; that of `numbers` is one more since raised exponents are read."""
+    return 2 if "numbers" in normalize else 1
+
+
 class Normalized(ScorerBase):
     """Options of scorers that normalise whole texts before they compare them."""
 
@@ -21,6 +26,11 @@ class Normalized(ScorerBase):
     """Applied to both sides in the order given."""
     case: bool = True
     """False compares without regard to case: `lower` at the end of `normalize`."""
+
+    @property
+    def rule_version(self) -> int:
+        """Version of what these options mean."""
+        return _version_with(self.normalize)
 
 
 class Equality(Normalized):
@@ -48,6 +58,11 @@ class Includes(ScorerBase):
     normalize: tuple[Normalizer, ...] = ()
     case: bool = True
 
+    @property
+    def rule_version(self) -> int:
+        """Version of what these options mean."""
+        return _version_with(self.normalize)
+
 
 class Regex(ScorerBase):
     """`re.search` in Python's meaning; a templated pattern is rendered for each sample.
@@ -70,14 +85,17 @@ class Numeric(ScorerBase):
     r"""The number in the answer equals the target's within the tolerance.
 
     A number is a token of ASCII digits with at most one decimal mark: `42`, `-3.14`, `.5`, `1,234,567`,
-    `1 234 567` (no-break or thin spaces), `1.5e3`, `2 \times 10^3`, `3/4`, `1 1/2`, `\frac{3}{4}`, after a
-    sign that does not follow a letter, digit or closing bracket. Currency signs, brackets, quotes,
+    `1 234 567` (no-break or thin spaces), `1.5e3`, `2 \times 10^3`, `10⁻³`, `3/4`, `1 1/2`, `\frac{3}{4}`,
+    after a sign that does not follow a letter, digit or closing bracket. Currency signs, brackets, quotes,
     markdown and LaTeX around it, and the full stop or comma after it, do not matter. Letters attached to
     it make it no number (`42abc`, `3rd`, `5k`) unless they are one of the units in
     `gradetrail.scoring.numbers.UNITS`; nor are parts of dates, versions and powers (`1/2/2026`, `1.2.3`,
     `x^2`), nor `nan`, `inf` and `1_000`. Numbers are compared exactly, whatever their length; a
     tolerance counts its own edge, and `rel_tol` is relative to the target.
     """
+
+    version: ClassVar[int] = 2
+    """2 takes raised exponents, and no number that a raised or lowered digit is attached to."""
 
     type: Literal["numeric"] = "numeric"
     abs_tol: float = Field(default=0.0, ge=0)

@@ -84,7 +84,7 @@ class Definition:
         )
         content = {
             "type": scorer.type,
-            "version": self.judge.file.rule_version if self.judge is not None else scorer.version,
+            "version": self.judge.file.rule_version if self.judge is not None else scorer.rule_version,
             "options": options,
             "extract": [_rule_content(rule) for rule in self.extract],
             "confidence": confidence,

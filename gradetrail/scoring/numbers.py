@@ -6,18 +6,22 @@ are. Nothing is rounded, whatever the length.
 A number is one of, with ASCII digits and `.` as the decimal mark (or `,`, and `.` for thousands):
 
     42   -3.14   .5   1,234,567   12,34,567   1 234 567 (no-break, narrow or thin space)   1{,}234   1\,234
-    1.5e3   2E-4   10^6   2 x 10^3   2 \times 10^{3}   3/4   1 1/2   \frac{3}{4}   1\frac{1}{2}
+    1.5e3   2E-4   10^6   10⁻⁶   2 x 10^3   2 \times 10^{3}   3/4   1 1/2   \frac{3}{4}   1\frac{1}{2}
+
+(also with U+00D7, U+00B7 and U+22C5 as times, and U+2044 as the slash)
 
 - A sign counts (`-`, `+`, U+2212) directly before the digits or their currency sign, unless it follows
   a letter, digit, closing bracket or percent sign: `5-10` are 5 and 10, `COVID-19` is 19.
 - Currency signs, brackets, quotes, markdown and LaTeX commands around it do not matter, nor does a
   full stop or comma after it. Commas that do not separate thousands separate numbers: `1,2,3`.
 - Letters attached to it make it no number (`42abc`, `3rd`, `5k`, `v2`), unless they are one of UNITS.
-  Letters are those of Latin, Greek and Cyrillic; scripts written without spaces may touch it.
+  Letters are those of Latin, Greek and Cyrillic, and raised, lowered and other digits (`5₂`) count as such;
+  scripts written without spaces may touch it.
 - A percent sign or the word `percent` marks it; what that means is the scorer's option.
 - No numbers are the parts of versions, longer quotients and dates such as `1/2/2026` and `1.2.3`, of powers,
-  indices and roots (`x^2`, `2^10`, `a_1`, `\sqrt{2}`, `2\pi`), `1_000`, `nan`, `inf`, a quotient by zero,
-  and what has more than 1,000 digits, or 4 in its exponent.
+  indices and roots (`x^2`, `2^10`, `5²`, `a_1`, `\sqrt{2}`, `2\pi`), `1_000`, `nan`, `inf`, a quotient
+  by zero, what a per mille sign or a fraction of one character follows (`5‰`, `1 ½`), and what has more than
+  1,000 digits, or 4 in its exponent.
 """
 
 from __future__ import annotations
@@ -41,11 +45,21 @@ PLAIN_DIGITS = 40
 """Longest canonical text that zeros fill up; an exponent says the rest."""
 
 _WORD = (
-    r"0-9A-Za-z_\u00aa\u00b2\u00b3\u00b5\u00b9\u00ba\u00bc-\u00be\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
-    r"\u0370-\u03ff\u0400-\u052f\u1e00-\u1fff\u2070-\u2079\u2150-\u215e"
+    r"\dA-Za-z_\u00aa\u00b2\u00b3\u00b5\u00b9\u00ba\u00bc-\u00be\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
+    r"\u0370-\u03ff\u0400-\u052f\u1e00-\u1fff\u2070-\u209c\u2150-\u215e"
 )
 _SIGN = r"[-+\u2212]"
 _THIN = r"\u00a0\u2009\u202f"
+_SLASH = r"[/\u2044]"
+_TIMES = r"(?:[x*\u00d7\u00b7\u22c5]|\\times|\\cdot)"
+_RAISED = str.maketrans(
+    "\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u2212", "+-0123456789-", "^{}"
+)
+"""Signs and digits of an exponent as ASCII."""
+_OTHER = "\u2030\u2031\u00bc-\u00be\u2150-\u215e"
+"""Signs after a number that make it another one, which is not read: per mille, fractions of one character.
+
+They stand as themselves, since RE2 has no such escapes."""
 
 
 _PLAIN = re.compile(r"-?[0-9]{1,38}\Z")
@@ -75,7 +89,8 @@ def number_pattern(decimal: str) -> re.Pattern[str]:
     start = (
         r"(?=[-+\u2212\\.,0-9])"
         rf"(?<![{_WORD}])(?<![\^_])(?<![\^_]\{{)(?<![\^_][-+\u2212])(?<![\^_]\{{[-+\u2212])(?<![0-9]{bare})"
-        r"(?<![0-9]/)(?<![0-9] /)(?<![0-9]/ )(?<![0-9] / )(?<!\}\{)(?<!frac\{)(?<!sqrt\{)(?<!\u221a)"
+        rf"(?<![0-9]{_SLASH})(?<![0-9] {_SLASH})(?<![0-9]{_SLASH} )(?<![0-9] {_SLASH} )"
+        r"(?<!\}\{)(?<!frac\{)(?<!sqrt\{)(?<!\u221a)"
     )
     money = r"\\?[$\u00a3\u00a5\u20ac\u20b9] ?"
     sign = rf"(?:(?<![{_WORD}\)\]\}}%.\u00b0+\u2212-])(?P<sign>{_SIGN})(?:{money})?)?"
@@ -84,7 +99,7 @@ def number_pattern(decimal: str) -> re.Pattern[str]:
         rf"{frac}(?: ?\{{ ?(?P<up>-?[0-9]{{1,18}}) ?\}} ?\{{ ?(?P<down>[0-9]{{1,18}}) ?\}}"
         r"|(?P<up1>[0-9])(?P<down1>[0-9]))"
     )
-    quotient = rf"(?P<over>[0-9]{{1,18}}) ?/ ?(?P<under>[0-9]{{1,18}})(?! ?/)(?!{bare}[0-9])"
+    quotient = rf"(?P<over>[0-9]{{1,18}}) ?{_SLASH} ?(?P<under>[0-9]{{1,18}})(?! ?{_SLASH})(?!{bare}[0-9])"
     whole = rf"(?:(?P<whole>[0-9]{{1,18}})(?: ?(?={frac})|[ {_THIN}](?=[0-9])))?"
     fraction = rf"{whole}(?:{tex}|{quotient})"
     grouped = rf"[1-9][0-9]{{0,2}}(?:{comma}[0-9]{{3}})+(?!{other}[0-9])"
@@ -95,18 +110,23 @@ def number_pattern(decimal: str) -> re.Pattern[str]:
         rf"|(?<![.,\)\]\}}]){point}(?P<bare>[0-9]+)"
     )
     exponent = rf"{_SIGN}?[0-9]{{1,{EXPONENT_DIGITS}}}"
-    raised = rf"{exponent}|\{{{exponent}\}}"
+    raised = (
+        rf"\^{exponent}|\^\{{{exponent}\}}"
+        rf"|[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{{1,{EXPONENT_DIGITS}}}"
+    )
     power = (
         rf"(?:[eE](?P<e>{exponent})"
-        rf"|[ {_THIN}]?(?:[x*\u00d7\u00b7]|\\times|\\cdot) ?10\^(?P<power>{raised}))?"
+        rf"|[ {_THIN}]?{_TIMES}[ {_THIN}]?10(?P<power>{raised}))?"
     )
     units = "|".join(sorted(UNITS, key=len, reverse=True))
     end = (
         rf"(?:(?P<percent>[ {_THIN}]?\\?%|[ {_THIN}](?:percent|per cent)(?![{_WORD}]))"
         rf"|(?:{units})(?![{_WORD}])|(?![{_WORD}]))"
-        rf"(?!{bare}[0-9])(?! ?/ ?[0-9])(?! ?\\(?:pi|sqrt))(?!\^(?!\{{?\\circ))"
+        rf"(?!{bare}[0-9])(?! ?{_SLASH} ?[0-9])(?![ {_THIN}]?[{_OTHER}])"
+        rf"(?![ {_THIN}]?{_TIMES}[ {_THIN}]?10[\^\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074-\u2079])"
+        rf"(?! ?\\(?:pi|sqrt))(?!\^(?!\{{?\\circ))"
     )
-    return re.compile(rf"{start}{sign}(?:10\^(?P<ten>{raised})|{fraction}|(?:{digits}){power}){end}")
+    return re.compile(rf"{start}{sign}(?:10(?P<ten>{raised})|{fraction}|(?:{digits}){power}){end}")
 
 
 def plain_number_pattern(decimal: str) -> str:
@@ -122,7 +142,7 @@ def plain_number_pattern(decimal: str) -> str:
     )
     digits = rf"(?:[1-9][0-9]{{0,2}}(?:{comma}[0-9]{{3}})+|[0-9]+)(?:{re.escape(decimal)}[0-9]+)?"
     word = r"p(?:[^e0-9][^0-9]*|e(?:[^r0-9][^0-9]*)?)?"
-    after = rf"(?:[\t\n\r!-$&-/:-@\[\]`{{-~][^0-9]*| (?:[^%\\p0-9][^0-9]*|{word})?)?"
+    after = rf"(?:[\t\n\r!-$&-/:-@\[\]`{{-~][^0-9]*| (?:[^%\\p0-9{_OTHER}][^0-9]*|{word})?)?"
     return rf"{before}(-?{digits}(?: ?%)?){after}\z"
 
 
@@ -170,7 +190,7 @@ def _number(match: re.Match[str]) -> Number | None:
     part = parts["part"] or parts["bare"] or ""
     if len(digits) + len(part) > MAX_DIGITS:
         return None
-    power = (parts["e"] or parts["power"] or parts["ten"] or "0").strip("{}").replace("\u2212", "-")
+    power = (parts["e"] or parts["power"] or parts["ten"] or "0").translate(_RAISED)
     text = canonical_decimal(is_negative, digits + part, int(power) - len(part))
     if len(text.partition("e")[2].removeprefix("-")) > EXPONENT_DIGITS:
         return None

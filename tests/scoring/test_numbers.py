@@ -2,8 +2,9 @@ from fractions import Fraction
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 
+from gradetrail import sql
 from gradetrail.scoring.numbers import (
     UNITS,
     canonical_decimal,
@@ -12,9 +13,10 @@ from gradetrail.scoring.numbers import (
     exact_value,
     find_number,
     is_within,
+    plain_number_pattern,
     rewrite_numbers,
 )
-from tests.scoring.grading import answer, graded, graded_one
+from tests.scoring.grading import answer, definition, graded, graded_one
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,19 @@ from tests.scoring.grading import answer, graded, graded_one
         ("2 \u00d7 10^3", "2000"),
         (r"6.02 \times 10^{23}", "602000000000000000000000"),
         ("10^-6", "0.000001"),
+        ("6.02\u00d710\u00b2\u00b3", "602000000000000000000000"),
+        ("3 \u22c5 10^8", "300000000"),
+        ("3\u00b710\u2078", "300000000"),
+        ("5 \u00d7 10\u207b\u00b3", "0.005"),
+        ("5\u2009\u00d7\u200910\u207a\u00b3", "5000"),
+        ("5 \\times 10\u207b\u00b9\u2070", "0.0000000005"),
+        ("10\u00b2", "100"),
+        ("-10\u207b\u00b2", "-0.01"),
+        ("2\u20443", "2/3"),
+        ("1 3\u20444", "1.75"),
+        ("3 \u2044 4 of it", "0.75"),
+        ("5 m\u00b2", "5"),
+        ("4 \u00d7 2", "2"),
         ("3/4", "0.75"),
         ("3 / 4", "0.75"),
         ("1/3", "1/3"),
@@ -86,7 +101,11 @@ def test_what_a_number_is(text: str, number: str) -> None:
     [
         "42abc", "3rd", "5k", "v2", "1_000", "nan", "inf", "Infinity", "1/2/2026", "1.2.3", "x^2",
         "2^10", "x^{2}",
-        "a_1", r"\sqrt{2}", r"2\pi", "3/0", "1.5/2", "10\u00b2", "2\u00bd", "\uff14\uff12", "\u0664",
+        "a_1", r"\sqrt{2}", r"2\pi", "3/0", "1.5/2", "5\u00b2", "2\u00bd", "1 \u00bd",
+        "4\uff12", "5\u2082", "4\u0662", "\uff124", "5\u2030", "5 \u2030", "5\u00a0\u2031", "10\u207b",
+        "2\u207b\u00b3",
+        "3 \u00d7 10\u00b9\u00b9\u00b9\u00b9\u00b9", "1\u20442\u20442026", "1.5\u20442", "3\u20440",
+        "2\u207f", "3 x 10^99999", "\uff14\uff12", "\u0664",
         "5\u03c0", ",", ".", "-", "1" * 1001,
     ],
 )  # fmt: skip
@@ -227,6 +246,35 @@ def test_exponents_of_four_digits_are_read_and_longer_ones_make_no_number() -> N
     assert number_of("15e-1000") == "15e-1000"
     assert number_of("1.5e-9999") is None
     assert number_of("2e10000") is None
+
+
+SIGNS = "0123456789.,-+/^{} %$=:x*eE_()[]`\\~|\n"
+OTHERS = "\u2009\u00a0\u00d7\u22c5\u00b7\u2044\u00b2\u2078\u207b\u2082\u2030\u00bd\uff12\u0662\u2212"
+WORDS = "10,12,percent,per,p,kg,is ,\\times,\\pi,\\sqrt{,\\frac,\\boxed{,\u7b54"
+PIECES = st.lists(st.sampled_from([*SIGNS, *OTHERS, *WORDS.split(",")]), max_size=14).map("".join)
+
+
+@settings(max_examples=60)
+@given(st.lists(PIECES, min_size=50, max_size=50), st.sampled_from([".", ","]))
+@example(["5 \u2030", "it is 5 \u2030", "1 \u00bd", "it is 4 \u2031."], ".")
+def test_what_sql_takes_for_a_plain_number_is_the_last_one_of_the_grammar(
+    texts: list[str], decimal: str
+) -> None:
+    found = sql.connect(threads=1).execute(
+        "select t, regexp_extract(t, $pattern, 1) from (select unnest($texts) as t)",
+        {"pattern": plain_number_pattern(decimal), "texts": texts},
+    )
+    for text, plain in found.fetchall():
+        if plain:
+            assert find_number(text, decimal=decimal) == find_number(plain, decimal=decimal)
+
+
+def test_a_changed_meaning_of_numbers_is_in_the_ids_of_what_reads_them() -> None:
+    assert definition("numeric").content()["version"] == 2
+    assert definition({"type": "exact", "normalize": ["numbers"]}).content()["version"] == 2
+    assert definition({"type": "includes", "normalize": ["numbers"]}).content()["version"] == 2
+    assert definition("exact").content()["version"] == 1
+    assert definition("exact", extract=["number"]).content()["extract"] == [{"rule": "number", "version": 2}]
 
 
 def number_of(text: str) -> str | None:
