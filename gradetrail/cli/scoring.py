@@ -55,7 +55,7 @@ def score(
     from gradetrail import pipeline
     from gradetrail.cli.board import print_board
     from gradetrail.cli.progress import shown_progress
-    from gradetrail.errors import Fault, SelectionError
+    from gradetrail.errors import Fault, SelectionError, UnusableError
 
     share = parse_share(allow_errors)
     check_output(output)
@@ -93,7 +93,15 @@ def score(
     if offline and n_pending:
         say(f"{n_pending:,} grades are pending; without --offline their judges are asked")
     print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
-    _exit_for(graded, calls, share, ["gradetrail", "score", *(targets or ["--all"])], max_cost)
+    _exit_for_judging(calls, ["gradetrail", "score", *(targets or ["--all"])], max_cost)
+    graded_runs = list(dict.fromkeys(run_id for _, runs in work for run_id in runs))
+    faults = pipeline.failed_grading(root, graded_runs, share)
+    unscored = [] if offline else pipeline.unscored(root, graded_runs)
+    # a run of old in which every call failed is no fault of the grading of others
+    if len(unscored) == len(graded_runs):
+        faults = [*unscored, *faults]
+    if faults:
+        raise UnusableError(*faults)
 
 
 def graded_text(graded: Sequence[Graded]) -> str:
@@ -116,37 +124,22 @@ def _scorers_of(graded: Sequence[Graded]) -> str:
     return f"{n_scorers:,} {scorers} of {n_runs:,} {'run' if n_runs == 1 else 'runs'}"
 
 
-def _exit_for(
-    graded: Sequence[Graded],
-    calls: JudgeCalls,
-    allow_errors: float,
-    words: Sequence[str],
-    max_cost: float | None,
-) -> None:
-    """End with the exit code that the state of the judging asks for."""
+def _exit_for_judging(calls: JudgeCalls, words: Sequence[str], max_cost: float | None) -> None:
+    """End with the exit code that the state of the judging asks for, if it is not complete."""
     from gradetrail.errors import Fault, InterruptError, UnusableError
 
     stopped = next((verdict for verdict in calls.verdicts if verdict.status != "complete"), None)
-    if stopped is not None and stopped.status == "interrupted":
+    if stopped is None:
+        return
+    if stopped.status == "interrupted":
         fix = way_on(words, None, max_cost)
         raise InterruptError(Fault("interrupted; every reply received is kept", stopped.run_id, fix=fix))
-    faults = []
-    if stopped is not None:
-        message = f"judge `{stopped.scorer}`: aborted: {stopped.reason}"
-        halt = stopped.progress.halt
-        again = way_on(words, halt, max_cost)
-        faults.append(
-            Fault(message, stopped.run_id, fix=again if halt is not None else f"mend that, then {again}")
-        )
-    for item in graded:
-        n_failed = item.counts.get("judge_error", 0)
-        if n_failed and n_failed / item.n_rows > allow_errors:
-            share = f"{n_failed:,} of {item.n_rows:,} grades by `{item.scorer}` failed"
-            faults.append(
-                Fault(share, item.run_id, fix="see `gradetrail show errors`, or raise --allow-errors")
-            )
-    if faults:
-        raise UnusableError(*faults)
+    halt = stopped.progress.halt
+    again = way_on(words, halt, max_cost)
+    fix = again if halt is not None else f"mend that, then {again}"
+    raise UnusableError(
+        Fault(f"judge `{stopped.scorer}`: aborted: {stopped.reason}", stopped.run_id, fix=fix)
+    )
 
 
 def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:

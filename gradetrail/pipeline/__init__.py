@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from gradetrail.pipeline.previewing import Preview, RankChange, preview, preview_all
     from gradetrail.pipeline.recorded import Job, as_spec, job_of, turned, warehouse_root
     from gradetrail.pipeline.result import Run
-    from gradetrail.pipeline.running import judge_calls, judged, judges_of, run, unusable
+    from gradetrail.pipeline.running import (
+        failed_grading,
+        judge_calls,
+        judged,
+        judges_of,
+        run,
+        unscored,
+        unusable,
+    )
     from gradetrail.pipeline.sharing import JudgeCalls
 
 __all__ = [
@@ -31,6 +39,7 @@ __all__ = [
     "as_spec",
     "check_conditions",
     "everything",
+    "failed_grading",
     "forecast",
     "generate",
     "generate_many",
@@ -47,6 +56,7 @@ __all__ = [
     "tasks_of",
     "to_score",
     "turned",
+    "unscored",
     "unusable",
     "verdict",
     "warehouse_root",
@@ -64,6 +74,7 @@ _HOME = {
     "as_spec": "gradetrail.pipeline.recorded",
     "check_conditions": "gradetrail.pipeline.conditions",
     "everything": "gradetrail.pipeline.grading",
+    "failed_grading": "gradetrail.pipeline.running",
     "forecast": "gradetrail.pipeline.generating",
     "generate": "gradetrail.pipeline.generating",
     "generate_many": "gradetrail.pipeline.generating",
@@ -80,6 +91,7 @@ _HOME = {
     "tasks_of": "gradetrail.pipeline.grading",
     "to_score": "gradetrail.pipeline.grading",
     "turned": "gradetrail.pipeline.recorded",
+    "unscored": "gradetrail.pipeline.running",
     "unusable": "gradetrail.pipeline.running",
     "verdict": "gradetrail.pipeline.conditions",
     "warehouse_root": "gradetrail.pipeline.recorded",

@@ -84,22 +84,35 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
             share = f"{states.n_errors / states.n_trials:.1%}"
             reason = f"{states.n_errors:,} of {states.n_trials:,} trials ended in an error ({share})"
             faults.append(Fault(reason, run_id, fix=SEE_ERRORS))
-    return [*faults, *_ungraded(root, answered, allow_errors)] if must_be_scored else faults
+    if not must_be_scored:
+        return faults
+    return [*faults, *unscored(root, answered), *failed_grading(root, answered, allow_errors)]
 
 
-def _ungraded(root: Path, run_ids: Sequence[str], allow_errors: float) -> list[Fault]:
-    """Say of which runs nothing was scored, or too much could not be."""
-    faults: list[Fault] = []
+def unscored(root: Path, run_ids: Sequence[str]) -> list[Fault]:
+    """Say of which runs nothing was scored."""
     with Warehouse(root) as opened:
-        con = opened.connection("trials", "scores", "run_scores")
-        for run_id in run_ids:
-            n_scored = sql.run_file(con, "generation/scored_trials", {"run_id": run_id}).fetchall()[0][0]
-            if n_scored == 0:
-                fix = f"see the outcomes: gradetrail show graded {run_id}"
-                faults.append(Fault("nothing was scored", run_id, fix=fix))
-            failed = sql.run_file(con, "generation/failed_grades", {"run_id": run_id}).fetchall()
-            for scorer, n_failed, n_all in failed:
-                if n_failed / n_all > allow_errors:
-                    share = f"{n_failed:,} of {n_all:,} grades by `{scorer}` failed ({n_failed / n_all:.1%})"
-                    faults.append(Fault(share, run_id, fix=SEE_ERRORS))
-    return faults
+        con = opened.connection("scores")
+        found = sql.run_file(con, "generation/scored_runs", {"run_ids": list(run_ids)}).fetchall()
+    scored = {run_id for (run_id,) in found}
+    return [
+        Fault("nothing was scored", run_id, fix=f"see the outcomes: gradetrail show graded {run_id}")
+        for run_id in run_ids
+        if run_id not in scored
+    ]
+
+
+def failed_grading(root: Path, run_ids: Sequence[str], allow_errors: float) -> list[Fault]:
+    """Say by which scorers, as the tasks use them now, too many grades of runs failed."""
+    with Warehouse(root) as opened:
+        con = opened.connection("scores", "run_scores")
+        failed = sql.run_file(con, "generation/failed_grades", {"run_ids": list(run_ids)}).fetchall()
+    return [
+        Fault(
+            f"{n_failed:,} of {n_all:,} grades by `{scorer}` failed ({n_failed / n_all:.1%})",
+            run_id,
+            fix=SEE_ERRORS,
+        )
+        for run_id, scorer, n_failed, n_all in failed
+        if n_failed / n_all > allow_errors
+    ]

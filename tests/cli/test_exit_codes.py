@@ -101,6 +101,47 @@ def test_3_is_a_result_with_nothing_in_it(lab: Lab) -> None:
     assert f"gradetrail show graded {lab.row('select run_id from runs')['run_id']}" in done.err
 
 
+FAILING = {
+    "sql": {"type": "sql", "sql": "1 / (length(text) - length(text))::int"},
+    "python": {"type": "python", "path": "grade.py"},
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_3_is_grading_that_failed_by_run_and_by_score_alike(lab: Lab, kind: str) -> None:
+    (lab.folder / "grade.py").write_text("def grade(frame):\n    raise ValueError('no')\n")
+    lab.write(scorer=None, scorers={"z": FAILING[kind]})
+    ran = gradetrail("run", "spec.yaml")
+    (run_id,) = lab.row("select run_id from runs").values()
+    for command in (["score", "spec.yaml", "--force"], ["score", "spec.yaml"], ["score", str(run_id)]):
+        done = gradetrail(*command, "--allow-errors", "0")
+        assert (ran.code, done.code) == (3, 3), command
+        for text in ("nothing was scored", "6 of 6 grades by `z` failed (100.0%)"):
+            assert text in ran.err
+            assert text in done.err
+    assert gradetrail("score", "spec.yaml", "--allow-errors", "100%").code == 3
+
+
+def test_score_allows_as_many_failed_grades_as_it_is_told(lab: Lab) -> None:
+    one_fails = "(case when text like '%12%' then 'none' else '1' end)::double"
+    lab.write(scorer=None, scorers={"z": {"type": "sql", "sql": one_fails}})
+    gradetrail("run", "spec.yaml")
+    n_failed = lab.row("select count(*) as n from graded where outcome = 'scorer_error'")["n"]
+    assert n_failed == 1
+    for allowed, code in (("5%", 3), ("20%", 0)):
+        assert gradetrail("score", "spec.yaml", "--force", "--allow-errors", allowed).code == code
+
+
+def test_an_old_run_in_which_every_call_failed_does_not_fail_the_grading_of_others(lab: Lab) -> None:
+    lab.api.answer = lambda call: Reply(400, {"error": {"message": "no"}})
+    lab.write()
+    assert gradetrail("run", "spec.yaml").code == 3
+    assert gradetrail("score", "spec.yaml").code == 3
+    lab.api.answer = lambda call: None
+    assert gradetrail("run", "spec.yaml", "--new").code == 0
+    assert gradetrail("score", "spec.yaml").code == 0
+
+
 def test_stdout_is_one_document_and_all_talk_is_on_stderr(lab: Lab) -> None:
     lab.data([{"id": f"s{n}", "question": f"{n}? [[gold=1]]", "target": "1"} for n in range(3)])
     lab.api.script(Reply(500, {"error": {"message": "boom"}}))
