@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradetrail.cli.cells import Row, cells_of, escaped, escaped_lines, numeric_columns, plain
+from gradetrail.cli.fitting import columns_of, fitted, shortened
 from gradetrail.cli.manner import MANNER
 from gradetrail.errors import Fault, SelectionError
 
@@ -61,7 +62,7 @@ def show_rows(names: Sequence[str], rows: Sequence[Row], form: Format, output: P
 def formatted(names: Sequence[str], rows: Sequence[Row], form: Format, output: Path | None = None) -> str:
     """Give rows as text; a table fits the screen that it is for."""
     if form is Format.table:
-        return _table(names, rows, screen_width(output))
+        return table_text(names, rows, screen_width(output))
     return FORMATS[form](names, rows)
 
 
@@ -172,31 +173,28 @@ def _markdown(names: Sequence[str], rows: Sequence[Row]) -> str:
     return line(map(escaped, names)) + rule + "".join(map(line, cells_of(names, rows)))
 
 
-def _table(names: Sequence[str], rows: Sequence[Row], width: int | None) -> str:
-    from rich.cells import cell_len, set_cell_size
+def table_text(names: Sequence[str], rows: Sequence[Row], width: int | None) -> str:
+    """Give rows as a table whose lines have at most so many cells; None for as many as they need."""
+    from rich.cells import cell_len
 
     names, cells = [escaped(name) for name in names], cells_of(names, rows)
-    widths = [max([cell_len(name), *(cell_len(row[n]) for row in cells)]) for n, name in enumerate(names)]
-    if not MANNER.is_wide:
-        widths = [min(MAX_CELL, cells) for cells in widths]
-    widths = fitted_widths(widths, [cell_len(name) for name in names], width)
+    columns = columns_of(names, rows, cells, None if MANNER.is_wide else MAX_CELL)
+    widths = fitted(columns, width)
     numeric = numeric_columns(names, rows)
     if len(widths) < len(names):
         say(f"{len(names) - len(widths)} more columns do not fit; `--wide` shows them all")
 
     def line(texts: Sequence[str]) -> str:
-        return "  ".join(cell(text, n) for n, text in enumerate(texts[: len(widths)])).rstrip() + "\n"
+        return "  ".join(cell(texts[n], n) for n in widths).rstrip() + "\n"
 
     def cell(text: str, n: int) -> str:
-        length = cell_len(text)
-        if length > widths[n] and names[n].endswith("run_id"):
-            # its end names a run, its beginning does not
-            return "…" + text[1 - widths[n] :]
-        if length > widths[n]:
-            return set_cell_size(text, widths[n] - 1) + "…"
-        return " " * (widths[n] - length) + text if numeric[n] else text + " " * (widths[n] - length)
+        text = shortened(text, widths[n], columns[n].is_name)
+        space = " " * (widths[n] - cell_len(text))
+        return space + text if numeric[n] else text + space
 
-    return "".join([line(names), line(["─" * width for width in widths]), *map(line, cells)])
+    return "".join(
+        [line(names), line(["─" * widths.get(n, 0) for n in range(len(names))]), *map(line, cells)]
+    )
 
 
 def screen_width(output: Path | None = None) -> int | None:
@@ -207,26 +205,6 @@ def screen_width(output: Path | None = None) -> int | None:
 def terminal_width() -> int | None:
     """Give the terminal's width; None when stdout is no terminal."""
     return os.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def fitted_widths(widths: list[int], least: Sequence[int], total: int | None) -> list[int]:
-    """Shrink the widest columns until the line fits, then leave out the last ones.
-
-    A header is kept whole, or to its first twelve characters.
-    """
-    if total is None:
-        return widths
-    fitted = list(widths)
-    while sum(fitted) + 2 * (len(fitted) - 1) > total:
-        widest = max(range(len(fitted)), key=lambda n: fitted[n] - min(least[n], 12))
-        if fitted[widest] > min(least[widest], 12):
-            fitted[widest] -= 1
-        elif len(fitted) > 1:
-            # what was shrunk for their sake may be wide again
-            return fitted_widths(widths[: len(fitted) - 1], least, total)
-        else:
-            break
-    return fitted
 
 
 FORMATS = {

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradetrail import sql
 from gradetrail.cli.cells import Row, cells_of
-from gradetrail.cli.output import Format, fitted_widths, say, screen_width, show_rows, write
+from gradetrail.cli.fitting import LEAST_HEADER, columns_of, fitted
+from gradetrail.cli.output import Format, say, screen_width, show_rows, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,15 +40,15 @@ def print_views(root: Path, name: str | None, form: Format, output: Path | None)
 def prose_table(names: Sequence[str], rows: Sequence[Row], width: int | None) -> str:
     """Give a table whose cells are sentences, whole: within a width, they go on in the next line."""
     cells = cells_of(names, rows)
-    natural = [max(map(len, (name, *(row[n] for row in cells)))) for n, name in enumerate(names)]
-    widths = fitted_widths(natural, [len(name) for name in names], width)
+    widths = fitted(columns_of(names, rows, cells, None, LEAST_HEADER), width)
 
     def lines(row: Sequence[str]) -> Iterator[str]:
-        wrapped = [wrap(cell, size) for cell, size in zip(row, widths, strict=False)]
+        wrapped = [wrap(row[n], size) for n, size in widths.items()]
         for line in zip_longest(*wrapped, fillvalue=""):
-            yield "  ".join(text.ljust(size) for text, size in zip(line, widths, strict=True)).rstrip() + "\n"
+            sized = zip(line, widths.values(), strict=True)
+            yield "  ".join(text.ljust(size) for text, size in sized).rstrip() + "\n"
 
-    table = [names, ["─" * size for size in widths], *cells]
+    table = [names, ["─" * widths.get(n, 0) for n in range(len(names))], *cells]
     return "".join(line for row in table for line in lines(row))
 
 
