@@ -1,4 +1,4 @@
-"""`show sample ID`: what was asked of one sample, answered and graded, over all runs.
+"""`show sample ID [RUN]`: what was asked of one sample, answered and graded, in all runs or one.
 
 Invariant: what several trials have in common, the row and the prompt, is printed once; texts are whole.
 """
@@ -41,19 +41,21 @@ def print_sample(
     if not sample_id:
         raise SelectionError(Fault("no sample is named", "show sample", fix="gradetrail show sample ID"))
     names, rows = opened.rows(sql.text_of(QUERY), {"sample_id": sample_id, "task": task})
+    places = {names.index(name): values for name, values in among.items()}
+    rows = [row for row in rows if all(row[place] in values for place, values in places.items())]
     place = names.index("sample_id")
     if any(row[place] == sample_id for row in rows):
         rows = [row for row in rows if row[place] == sample_id]
     found = list(dict.fromkeys(row[place] for row in rows))
     if not found:
         fix = "ids stand in `gradetrail show graded`"
-        raise SelectionError(Fault(f"no sample `{sample_id}` in any run", "show sample", fix=fix))
+        where = f"in {' or '.join(among['run_id'])}" if "run_id" in among else "in any run"
+        raise SelectionError(Fault(f"no sample `{sample_id}` {where}", "show sample", fix=fix))
     if len(found) > 1:
         more = f", and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         fix = f"name one of {', '.join(found[:MOST_NAMED])}{more}"
         raise SelectionError(Fault(f"`{sample_id}` begins {len(found):,} ids", "show sample", fix=fix))
-    places = {names.index(name): values for name, values in among.items()}
-    rows = [row for row in rows if all(row[place] in values for place, values in places.items())][:limit]
+    rows = rows[:limit]
     if form is not Format.table:
         show_rows(names, rows, form, output)
         return
@@ -73,7 +75,11 @@ def _lines(records: Sequence[Record]) -> Iterator[str]:
                     said.add((title, text))
                     yield f"{escaped(title)}\n{indent(text, '  ')}\n"
             yield from _trial(first)
-            yield from map(_grade, grades)
+            targets = [grade["target"] for grade in grades]
+            for n, grade in enumerate(grades):
+                # a scorer that found nothing compared nothing: labels and expressions carry the task's target
+                is_said = grade["extracted"] is None and grade["target"] in targets[:n]
+                yield _grade(grade, has_target=grade["target"] is not None and not is_said)
             yield ""
 
 
@@ -109,13 +115,13 @@ def _trial(record: Record) -> Iterator[str]:
             yield indent(text, "  | ", lambda _: True)
 
 
-def _grade(record: Record) -> str:
+def _grade(record: Record, *, has_target: bool) -> str:
     name = record["scorer"] if record["metric"] == "score" else f"{record['scorer']}:{record['metric']}"
     score = "no score" if record["score"] is None else shown(record["score"])
     parts = [
         score if record["outcome"] == "scored" else f"{score}, {record['outcome']}",
         f"found {record['extracted']}" if record["extracted"] is not None else "",
-        f"target {record['target']}" if record["target"] is not None else "",
+        f"target {record['target']}" if has_target else "",
         record["detail"] or "",
     ]
     return escaped(f"  {name}: {'; '.join(filter(None, parts))}")

@@ -40,6 +40,9 @@ RunArgument = Annotated[
         " Of `sample`, its id or the beginning of it."
     ),
 ]
+SampleRunArgument = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="Of `sample ID`, only this run.", show_default=False)
+]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
 SqlOption = Annotated[bool, typer.Option("--sql", help="Print the query behind the view instead.")]
 TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
@@ -64,6 +67,7 @@ PlotOption = Annotated[
 def show(
     view: ViewArgument = None,
     run: RunArgument = None,
+    run_of_sample: SampleRunArgument = None,
     warehouse: WarehouseOption = None,
     task: TaskOption = None,
     model: ModelOption = None,
@@ -88,6 +92,9 @@ def show(
         print_views(root, view, form, output)
         return
     view, moment = view or "leaderboard", parse_moment(as_of)
+    is_sample = view == "sample" and not (root / "sql" / "sample.sql").exists()
+    if run_of_sample is not None and not is_sample:
+        _refuse_second(view, run_of_sample)
     tell_ignored(root, view)
     among = {
         name: found for name, given in (("model", model), ("scorer", scorer)) if (found := _listed(given))
@@ -106,12 +113,13 @@ def show(
     if task is not None:
         _check_task(root, task)
     if among:
-        _check_names(root, None if view == "sample" else run, task, moment, among)
-    if view == "sample" and not (root / "sql" / "sample.sql").exists():
+        _check_names(root, run_of_sample if is_sample else run, task, moment, among)
+    if is_sample:
         from gradetrail.cli.sample import print_sample
 
-        with open_runs(root, as_of=moment) as opened:
-            print_sample(opened, run, task, among, limit, form, output)
+        with open_runs(root, run_of_sample, as_of=moment) as opened:
+            narrowed = among if run_of_sample is None else {**among, "run_id": [opened.run_id(run_of_sample)]}
+            print_sample(opened, run, task, narrowed, limit, form, output)
             tell_damage(opened)
     elif view == "leaderboard":
         _show_boards(root, run, task, among, moment, limit, form, output)
@@ -326,6 +334,14 @@ def _check_task(root: Path, task: str) -> None:
     if task not in known:
         fix = did_you_mean(task, known) if known else "make a run with `gradetrail run`"
         raise SelectionError(Fault(f"no run of task `{task}`", "--task", fix=fix))
+
+
+def _refuse_second(view: str, word: str) -> None:
+    from gradetrail.errors import Fault, SelectionError
+
+    raise SelectionError(
+        Fault(f"view `{view}` takes one run; `{word}` is too much", "show", fix="leave it out")
+    )
 
 
 def _check_names(

@@ -75,6 +75,8 @@ def test_the_beginning_of_an_id_will_do_where_it_names_one(twice: Lab) -> None:
     [
         ((), "no sample is named"),
         (("nope",), "no sample `nope` in any run"),
+        (("nope", "latest"), "no sample `nope` in 20"),
+        (("s2", "nope"), "no run `nope`"),
         (("s2", "--task", "nope"), "no run of task `nope`"),
     ],
 )
@@ -97,3 +99,27 @@ def test_what_goes_with_a_view_goes_with_a_sample_too(twice: Lab) -> None:
         "from graded\nwhere\n    starts_with(graded.sample_id, $sample_id)"
         in gradetrail("show", "sample", "--sql").out
     )
+
+
+def test_a_sample_is_shown_of_one_run_too(twice: Lab) -> None:
+    first, second = (row["run_id"] for row in twice.rows("select run_id from runs order by started_at"))
+    done = gradetrail("show", "sample", "s2", "latest~1")
+    assert (done.code, done.err, first in done.out, second in done.out) == (0, "", True, False)
+    lines = gradetrail("show", "sample", "s2", second, "--format", "jsonl").out.splitlines()
+    assert [json.loads(line)["run_id"] for line in lines] == [second, second]
+    # other views take one run
+    done = gradetrail("show", "wrong", first, second)
+    assert (done.code, done.out) == (2, "") and f"takes one run; `{second}` is too much" in done.err
+
+
+def test_a_target_with_which_nothing_was_compared_is_said_once(lab: Lab) -> None:
+    length = {"type": "sql", "sql": "length(text)::double", "scale": [0, 100]}
+    lab.write(
+        extract=None, scorer=None, scorers={"numeric": {"type": "numeric"}, "long": length, "wide": length}
+    )
+    assert gradetrail("run", "spec.yaml").code == 0
+    grades = [
+        line for line in gradetrail("show", "sample", "s2").out.splitlines() if line.startswith("  wide: ")
+    ]
+    assert len(grades) == 1 and "target" not in grades[0]
+    assert "  numeric: 1; found 4; target 4\n" in gradetrail("show", "sample", "s2").out
