@@ -1,5 +1,5 @@
 -- Grades that a run would have: the relation `new_score` beside the newest stored grades of the same scorer name.
--- One row per trial x metric.
+-- One row per trial x metric of either.
 -- change and cause as in `diff`, and pending where a judge is to be asked; is_other: score, outcome or extraction differs.
 -- Source: graded; what counts follows the policies of both definitions, as in `grades`.
 create or replace temp table flip as
@@ -47,11 +47,11 @@ new_grade as (
 
 paired as (
     select
-        new_grade.metric,
-        new_grade.model,
-        new_grade.prompt,
-        new_grade.sample_id,
-        new_grade.epoch,
+        coalesce(new_grade.metric, old_grade.metric) as metric,
+        coalesce(new_grade.model, old_grade.model) as model,
+        coalesce(new_grade.prompt, old_grade.prompt) as prompt,
+        coalesce(new_grade.sample_id, old_grade.sample_id) as sample_id,
+        coalesce(new_grade.epoch, old_grade.epoch) as epoch,
         new_grade.target,
         old_grade.extracted as old_extracted,
         new_grade.extracted as new_extracted,
@@ -62,14 +62,14 @@ paired as (
         old_grade.is_pass as old_is_pass,
         new_grade.is_pass as new_is_pass,
         new_grade.worth - old_grade.worth as gain,
-        old_grade.sample_id is null as is_one_sided,
+        old_grade.sample_id is null or new_grade.sample_id is null as is_one_sided,
         old_grade.worth is null or new_grade.worth is null as is_missing,
         is_failure(old_grade.outcome) or is_failure(new_grade.outcome) as is_failed,
         old_grade.worth is null and new_grade.worth is null
         and not (is_failure(old_grade.outcome) or is_failure(new_grade.outcome))
         and old_grade.outcome <> 'pending' as is_ungraded
     from new_grade
-    left join old_grade
+    full outer join old_grade
         on new_grade.model = old_grade.model
         and new_grade.prompt = old_grade.prompt
         and new_grade.sample_id = old_grade.sample_id

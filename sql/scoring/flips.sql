@@ -1,6 +1,6 @@
 -- Grades that would change.
 -- One row per trial x metric whose score, outcome or extraction differs.
--- NULL old_* means that the trial was not graded before under this name.
+-- NULL old_*: not graded before under this name and metric; NULL target and new_*: this metric would be gone.
 -- Source: the table `flip`; its change is `same` where only outcome or extraction differ.
 select
     $run_id as run_id,

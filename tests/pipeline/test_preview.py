@@ -116,6 +116,27 @@ def test_it_counts_changes_as_diff_counts_them_afterwards(lab: Lab, scorer: Any,
     assert sum(n for *_, n in back.changes) == 6
 
 
+def test_a_metric_that_goes_and_one_that_comes_are_counted_as_diff_counts_them(lab: Lab) -> None:
+    parts = {**lab_with_two(lab), "scorer": None, "scorers": {"s": {"type": "python", "path": "grade.py"}}}
+    source = (
+        "import polars as pl\n\n\ndef grade(frame):\n"
+        "    one = pl.Series([1.0] * frame.height)\n"
+        "    return pl.DataFrame({'score': one, 'NAME': one})\n"
+    )
+    (lab.folder / "grade.py").write_text(source.replace("NAME", "one"))
+    lab.run(lab.spec(**parts))
+    (lab.folder / "grade.py").write_text(source.replace("NAME", "two"))
+    other = lab.spec(**parts)
+    found = pipeline.preview(other, warehouse=lab.warehouse)
+    assert found.changes == (("s", "one_sided", None, 12), ("s", "same", None, 6))
+    assert Counter((flip["metric"], flip["new_outcome"]) for flip in found.flips) == {
+        ("one", None): 6,
+        ("two", "scored"): 6,
+    }
+    pipeline.score(other, warehouse=lab.warehouse)
+    assert told(lab, found) == {"s": {("one_sided", None, 12), ("same", None, 6)}}
+
+
 def test_a_scorer_of_a_new_name_has_nothing_to_be_compared_with(lab: Lab) -> None:
     parts = lab_with_two(lab)
     lab.run(lab.spec(scorer=None, scorers={"s": "includes"}, **parts))
