@@ -19,12 +19,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from gradetrail.dataset import json_text, load_samples, parse_row
 from gradetrail.errors import DatasetError, Fault, did_you_mean
+from gradetrail.option_answers import LETTERS, AnswerWatch, readings
 from gradetrail.request import content_id
 from gradetrail.spec import Choices, Dataset, Spec
 
 FIELD_ONLY = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+)*)\s*\}\}\s*\Z")
 """A template that is exactly one field, whose type is kept."""
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NUMBER = re.compile(r"[-+\u2212]?(?:\d[\d,]*)?\.?\d+(?:[eE][-+]?\d+)?")
 
 
@@ -197,20 +197,16 @@ def shown_order(choices: Choices, count: int, sample_id: str, epoch: int) -> lis
 
 
 def right_option(answer: Any, options: Sequence[str]) -> int:
-    """Find the index of the right option from a 0-based index, a letter or the option's text."""
+    """Find the index of the right option; of several readings the first counts."""
     if isinstance(answer, int) and not isinstance(answer, bool):
         if 0 <= answer < len(options):
             return answer
         raise RenderError(f"answer {answer} is outside 0..{len(options) - 1}")
     text = _text(answer).strip()
-    same = [index for index, option in enumerate(options) if option.strip() == text]
-    if len(same) == 1:
-        return same[0]
-    if len(text) == 1 and text.upper() in LETTERS[: len(options)]:
-        return LETTERS.index(text.upper())
-    if text.isdigit() and int(text) < len(options):
-        return int(text)
-    raise RenderError(f"answer `{text}` is no index, letter or text of the {len(options)} options")
+    found = readings(text, options)
+    if not found:
+        raise RenderError(f"answer `{text}` is no index, letter or text of the {len(options)} options")
+    return next(iter(found.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +234,7 @@ class Renderer:
 
     def __init__(self, spec: Spec, *, with_examples: bool = True) -> None:
         self.spec = spec
+        self._answers = AnswerWatch()
         self._examples: list[tuple[str, dict[str, Any]]] = []
         self.examples_id: str | None = None
         if spec.few_shot is not None and with_examples:
@@ -280,6 +277,10 @@ class Renderer:
         found += [syntax_fault(t, self.spec.where("target"), "target") for t in targets if t is not None]
         return [fault for fault in found if fault is not None]
 
+    def warnings(self) -> list[str]:
+        """Say what is unclear in the rows that were rendered so far."""
+        return self._answers.warnings(self.spec.choices.answer) if self.spec.choices else []
+
     def prompt_id(self, name: str) -> str:
         """Hash templates, roles, few-shot content and choice shuffling."""
         spec = self.spec
@@ -315,6 +316,7 @@ class Renderer:
                 f"choices.answer: '{choices.answer}' is undefined; {did_you_mean(choices.answer, row)}"
             )
         right = right_option(row[choices.answer], texts)
+        self._answers.look(row[choices.answer], texts, sample_id)
         shown = list(order) if order is not None else shown_order(choices, len(texts), sample_id, epoch)
         values = dict(row)
         values["choices"] = Options(texts[index] for index in shown)

@@ -172,7 +172,12 @@ def make_plan(
         epochs=epochs,
         renderer=renderer,
         messages=builder.messages,
-        warnings=(*samples.warnings, *_warnings(entrants, epochs), *builder.same_questions()),
+        warnings=(
+            *samples.warnings,
+            *renderer.warnings(),
+            *_warnings(entrants, epochs),
+            *builder.same_questions(),
+        ),
     )
 
 

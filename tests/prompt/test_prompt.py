@@ -171,6 +171,35 @@ def test_option_texts_go_before_letters_and_indices() -> None:
     assert right_option("1", ["0", "2", "1"]) == 2
 
 
+CHOICES = {"from": "o", "answer": "a"}
+
+
+def told(*rows: tuple[list[Any], Any]) -> list[str]:
+    renderer = Renderer(
+        spec_from({**BASE, "prompt": "{{ choices }}", "choices": CHOICES, "target": "{{ answer_letter }}"})
+    )
+    for number, (options, right) in enumerate(rows, 1):
+        renderer.values({"o": options, "a": right}, f"s{number}", 1)
+    return renderer.warnings()
+
+
+def test_a_right_option_that_could_mean_another_one_is_told_once_with_its_sample() -> None:
+    fix = "Make `a` the 0-based index, as a number, to be sure"
+    (unclear,) = told((["red", "green", "blue"], "1"), (["1", "0", "2"], "1"), (["0", "2", "1"], "1"))
+    assert unclear.startswith(
+        "choices.answer: `1` of sample `s2` may mean A as text, B as index; the first counts; "
+    )
+    assert unclear.endswith(f"answers are read as index (`s1`) and text (`s2`). {fix}")
+    assert told((["C", "A", "B"], "A")) == [
+        f"choices.answer: `A` of sample `s1` may mean B as text, A as letter; the first counts. {fix}"
+    ]
+
+
+def test_right_options_with_one_reading_are_not_told() -> None:
+    colours = ["red", "green", "blue"]
+    assert told((colours, "1"), (colours, "B"), (colours, "red"), (["A", "B"], "A"), (["1", "0"], 1)) == []
+
+
 def few_shot(tmp_path: Path, **more: Any) -> Renderer:
     rows = [
         {"id": f"d{n}", "q": f"q{n}", "a": f"a{n}", "s": "even" if n % 2 == 0 else "odd"} for n in range(10)
