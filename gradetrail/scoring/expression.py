@@ -54,6 +54,8 @@ class Parsed:
     columns: dict[str, None] = field(default_factory=dict)
     """Columns, in order of appearance."""
     faults: list[str] = field(default_factory=list)
+    fixes: dict[str, str] = field(default_factory=dict)
+    """What to write instead, by fault, where more is known than what an expression is."""
 
 
 def expression_faults(text: str, place: str, where: str, known: frozenset[str] | None = None) -> list[Fault]:
@@ -65,7 +67,7 @@ def expression_faults(text: str, place: str, where: str, known: frozenset[str] |
     except QueryError as error:
         return [Fault(error.faults[0].message, place, where, "one SQL expression, such as `text = target`")]
     fix = "one scalar expression over the columns of one answer"
-    found = [Fault(message, place, where, fix) for message in parsed.faults]
+    found = [Fault(message, place, where, parsed.fixes.get(message, fix)) for message in parsed.faults]
     if known is not None:
         lower = {name.lower() for name in known}
         found += [
@@ -186,19 +188,29 @@ def _note_function(node: dict[str, Any], parsed: Parsed, functions: frozenset[st
     if node.get("schema") or node.get("catalog"):
         parsed.faults.append(f"`{name}` of another schema is not allowed")
     elif name not in functions:
-        parsed.faults.append(f"the function `{name}` is not allowed")
+        message = f"the function `{name}` is not allowed"
+        parsed.faults.append(message)
+        near = "" if name in {known for known, _, _ in _catalog()} else did_you_mean(name, functions)
+        if near.startswith("did you mean"):
+            parsed.fixes[message] = near.partition("?")[0] + "?"
     if node.get("filter") or node.get("distinct") or (node.get("order_bys") or {}).get("orders"):
         parsed.faults.append("an aggregate is not allowed")
 
 
 @cache
-def _functions() -> frozenset[str]:
-    """Name the functions that depend on their arguments alone."""
+def _catalog() -> list[tuple[str, str, bool]]:
+    """Give name, kind and volatility of every function that DuckDB has."""
     con = sql.connect(threads=1)
     try:
-        rows = sql.run_file(con, "scoring/functions").fetchall()
+        return sql.run_file(con, "scoring/functions").fetchall()
     finally:
         con.close()
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """Name the functions that depend on their arguments alone."""
+    rows = _catalog()
     others = {name for name, kind, is_volatile in rows if kind not in ("scalar", "macro") or is_volatile}
     plain = {name for name, kind, _ in rows if kind == "scalar"}
     plain |= {name for name, kind, _ in rows if kind == "macro" and name.startswith(SAFE_MACROS)}

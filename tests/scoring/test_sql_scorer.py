@@ -233,6 +233,13 @@ def test_scalar_sql_is_taken(expression: str) -> None:
     assert expression_faults(expression, "", "") == []
 
 
+def test_a_mistyped_function_is_answered_with_the_nearest_and_a_refused_one_is_not() -> None:
+    (mistyped,) = expression_faults("lenght(text)", "sql", "spec.yaml")
+    assert mistyped.fix == "did you mean `length`?"
+    for refused in ("now()", "random()", "sum(1)"):
+        assert all("did you mean" not in one.fix for one in expression_faults(refused, "sql", "spec.yaml"))
+
+
 def test_an_expression_is_not_misled_by_a_parameter_of_a_lambda_that_is_called_like_a_clock() -> None:
     assert expression_faults("list_filter(targets, lambda x: x = current_date)", "", "") != []
 
