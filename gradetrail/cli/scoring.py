@@ -157,6 +157,8 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
             say(f"of the same, {n_same:,} would have another outcome or extraction")
     else:
         say(f"no grade would change ({total})")
+    for task, old, new in preview.policies:
+        say(f"unanswered trials of {task} would count by another policy: {old} -> {new}")
     for moved in preview.ranks:
         board = moved.scorer if moved.metric == "score" else f"{moved.scorer} ({moved.metric})"
         entrant = moved.model if moved.prompt == "default" else f"{moved.model} / {moved.prompt}"

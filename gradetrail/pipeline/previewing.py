@@ -69,6 +69,8 @@ class Preview:
     """Entrants that would move, by task, scorer and new rank."""
     n_unasked: int = 0
     """Answers x judges that judges were never asked about, so that they are pending here."""
+    policies: tuple[tuple[str, str, str], ...] = ()
+    """task, old and new `unanswered` of tasks that would count unanswered trials otherwise."""
 
 
 def preview(
@@ -102,12 +104,16 @@ def _preview(
     flips: list[dict[str, Any]] = []
     changes = Counter[tuple[str, str, str | None]]()
     n_trials = n_runs = n_unasked = 0
+    policies: list[tuple[str, str, str]] = []
     supposition = Supposition()
     waiting: set[tuple[str, ...]] = set()
     with Warehouse(root, room=sql.Room(MEMORY_LIMIT)) as opened:
         con = opened.connection("macros", "definitions", "trials", "graded")
         for spec, run_ids in work:
             definitions = checked_definitions(spec)
+            old_policy = (opened.task_definition(spec.name) or {}).get("unanswered", spec.unanswered)
+            if old_policy != spec.unanswered:
+                policies.append((spec.name, old_policy, spec.unanswered))
             _suppose_task(supposition, spec, definitions)
             due = {
                 run_id: [
@@ -136,9 +142,9 @@ def _preview(
                         for flip in listed
                         if flip["change"] == "pending"
                     }
-        ranks = _rank_changes(opened, supposition, waiting) if supposition.scores else ()
+        ranks = _rank_changes(opened, supposition, waiting) if supposition.scores or policies else ()
     told = tuple((*key, n) for key, n in sorted(changes.items(), key=_told_order))
-    return Preview(n_runs, n_trials, tuple(flips), told, tuple(ranks), n_unasked)
+    return Preview(n_runs, n_trials, tuple(flips), told, tuple(ranks), n_unasked, tuple(policies))
 
 
 def _told_order(item: tuple[tuple[str, str, str | None], int]) -> tuple[str, int, str, str]:

@@ -16,6 +16,7 @@ from tests.pipeline.lab import Lab, chat, question_of
 from tests.servers import Call, Reply
 
 SHORT, LONG = "Answer: 1", "It must be a long way to the answer 1"
+TARGETS = {"easy": "1", "hard one": "2", "hard two": "1", "simple": "1"}
 RIGHT = {"m1": LONG, "m2": SHORT}
 """Under `includes: 1` both are right; under `exact` after `Answer:` only m2 is."""
 
@@ -135,6 +136,27 @@ def test_a_metric_that_goes_and_one_that_comes_are_counted_as_diff_counts_them(l
     }
     pipeline.score(other, warehouse=lab.warehouse)
     assert told(lab, found) == {"s": {("one_sided", None, 12), ("same", None, 6)}}
+
+
+def test_another_policy_for_the_unanswered_is_told_with_who_moves(lab: Lab) -> None:
+    parts = {**lab_with_two(lab), "scorer": None, "scorers": {"s": "numeric"}}
+    # m1 answers everything, one of them wrong; m2 is right where it answers
+    lab.data([{"id": name, "question": name, "target": target} for name, target in TARGETS.items()])
+    lab.run(lab.spec(**parts))
+    other = lab.spec(**parts, unanswered="exclude")
+    before = contents(lab.warehouse)
+    found = pipeline.preview(other, warehouse=lab.warehouse)
+    assert contents(lab.warehouse) == before
+    assert (found.flips, found.policies) == ((), (("sums", "wrong", "exclude"),))
+    assert [(c.model, c.old_rank, c.new_rank, c.old_mean, c.new_mean) for c in found.ranks] == [
+        ("m2", "2", "1", pytest.approx(0.5), 1.0),
+        ("m1", "1", "2", 0.75, 0.75),
+    ]
+    pipeline.score(other, warehouse=lab.warehouse)
+    ranks = {row["model"]: str(row["rank"]) for row in lab.rows("select model, rank from leaderboard")}
+    assert ranks == {change.model: change.new_rank for change in found.ranks}
+    again = pipeline.preview(other, warehouse=lab.warehouse)
+    assert (again.flips, again.policies, again.ranks) == ((), (), ())
 
 
 def test_a_scorer_of_a_new_name_has_nothing_to_be_compared_with(lab: Lab) -> None:
