@@ -42,6 +42,9 @@ asked as not materialized (
         sample_scores.metric,
         sample_scores.sample_id,
         sample_scores.score,
+        -- makes the planner join trials and step first: samples alone would meet those of every run
+        hash(entrant_runs.step_no, trials.sample_id) as place,
+        hash(entrant_runs.step_no + 1, trials.sample_id) as next_place,
         hash(trials.input_hash) as input,
         hash(sample_scores.target) as target,
         trials.cluster
@@ -89,6 +92,7 @@ difference as ( -- noqa: ST03
         and now.scorer_version = previous.scorer_version
         and now.metric = previous.metric
         and now.sample_id = previous.sample_id
+        and now.place = previous.next_place
 ),
 
 total as (
