@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PACKAGE_PROVIDERS = {"anthropic": "anthropic", "openai": "openai"}
 """Our providers that are a vendor's own API, by the package's name for it. Others have no list price."""
 
+FREE = frozenset({"mock", "replay"})
+"""Providers whose calls are nobody's bill; a `python` adapter may well call an API that is paid."""
+
 KINDS = ("input", "cache_read", "cache_write", "output")
 """Kinds of tokens; input leaves out what the cache served or took."""
 

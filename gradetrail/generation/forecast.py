@@ -20,7 +20,7 @@ from gradetrail.generation.conversation import SCRIPT_COLUMNS, Scripts
 from gradetrail.generation.outstanding import Outstanding
 from gradetrail.generation.plan import Plan
 from gradetrail.generation.trials import rows_of
-from gradetrail.prices import Price, price_on
+from gradetrail.prices import FREE, Price, price_on
 from gradetrail.store.places import is_warehouse
 from gradetrail.warehouse import Warehouse
 
@@ -42,6 +42,9 @@ class Range:
     """None: not bounded by anything that is known."""
 
 
+NOTHING = Range(0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What the requests of one model would use."""
@@ -55,7 +58,7 @@ class Estimate:
     input_tokens: Range
     output_tokens: Range
     cost_usd: Range | None
-    """None: the model has no price."""
+    """None: the model has no price; what asks nobody costs 0."""
     basis: str
     """`history of N calls`, or `text and max_tokens`."""
 
@@ -95,6 +98,7 @@ def _of_model(
         tokens_in, tokens_out = (_from_history(calls, n, *moments[k : k + 2]) for k in (0, 2))
         basis = f"history of {n:,} calls"
     price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
+    cost = None if price is None else _cost(price, tokens_in, tokens_out, fills_cache=fills_cache)
     return Estimate(
         model=name,
         n_trials=n_trials,
@@ -102,7 +106,7 @@ def _of_model(
         n_requests=asked.num_rows,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cost_usd=None if price is None else _cost(price, tokens_in, tokens_out, fills_cache=fills_cache),
+        cost_usd=NOTHING if shape.provider in FREE else cost,
         basis=basis,
     )
 

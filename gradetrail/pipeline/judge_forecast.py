@@ -15,10 +15,10 @@ from typing import Any
 
 from gradetrail import sql
 from gradetrail.dataset import parse_row
-from gradetrail.generation.forecast import BYTES_PER_TOKEN, DEVIATIONS, Estimate, Range
+from gradetrail.generation.forecast import BYTES_PER_TOKEN, DEVIATIONS, NOTHING, Estimate, Range
 from gradetrail.generation.plan import Plan
 from gradetrail.pipeline.judging import CallCounts, call_counts
-from gradetrail.prices import Price, price_file, price_on, prices_of
+from gradetrail.prices import FREE, Price, price_file, price_on, prices_of
 from gradetrail.prompt import render, target_texts
 from gradetrail.request import canonical_messages
 from gradetrail.scorer_spec import Judge, Switch
@@ -66,6 +66,7 @@ def judge_estimates(
             tokens_in, tokens_out = _from_history(n_calls, past)
         prices = prices_of({(shape.provider, shape.model)}, price_file(root))
         price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
+        cost = None if price is None else _cost(price, tokens_in, tokens_out)
         yield Estimate(
             model=f"{judge.scorer.model.display} (judge `{judge.name}`)",
             n_trials=n_trials,
@@ -73,7 +74,7 @@ def judge_estimates(
             n_requests=n_calls,
             input_tokens=tokens_in,
             output_tokens=tokens_out,
-            cost_usd=None if price is None else _cost(price, tokens_in, tokens_out),
+            cost_usd=NOTHING if shape.provider in FREE else cost,
             basis=f"at most, without nudges; {f'history of {past.n:,} calls' if past else TEXT}",
         )
 

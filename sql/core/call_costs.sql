@@ -75,12 +75,12 @@ select
     owned.provider_model,
     owned.entrant[1] as model,
     owned.entrant[2] as prompt,
-    prices.model is not null or owned.provider in ('mock', 'replay') as is_priced,
+    prices.model is not null or is_free(owned.provider) as is_priced,
     owned.input_tokens is not null or owned.output_tokens is not null as has_usage,
     coalesce(
         cast(owned.billed_usd as decimal(38, 15)),
         case
-            when owned.provider in ('mock', 'replay') then 0
+            when is_free(owned.provider) then 0
             when prices.model is not null
                 then token_cost_usd(
                     owned.input_tokens,

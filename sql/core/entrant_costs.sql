@@ -1,5 +1,5 @@
 -- What the answers of an entrant in a run cost at list price, whoever paid for them.
--- One row per (run_id, model, prompt) whose model has a price.
+-- One row per (run_id, model, prompt) whose model has a price; mock and replay cost 0, whatever tokens they name.
 -- US dollars; NULL where there was no price yet on the day, or an answer came without token counts.
 -- Source: tokens of trials by day x `prices` of that day.
 create or replace view entrant_costs as
@@ -13,6 +13,18 @@ with priced_model as (
     semi join prices
         on run_models.provider = prices.provider
         and run_models.name = prices.model
+    where not is_free(run_models.provider)
+),
+
+free as (
+    select
+        run_models.run_id,
+        run_models.model,
+        unnest(json_keys(manifests.prompts)) as prompt
+    from run_models
+    inner join manifests
+        on run_models.run_id = manifests.run_id
+    where is_free(run_models.provider)
 ),
 
 daily as (
@@ -99,4 +111,13 @@ from priced
 group by
     priced.run_id,
     priced.model,
-    priced.prompt;
+    priced.prompt
+union all
+select
+    free.run_id,
+    free.model,
+    free.prompt,
+    0 as n_without_usage,
+    cast(0 as decimal(18, 9)) as cost_usd,
+    cast(0 as decimal(18, 9)) as saved_usd
+from free;

@@ -50,7 +50,7 @@ priced as (
         coalesce(
             cast(call.billed_usd as decimal(38, 15)),
             case
-                when call.provider in ('mock', 'replay') then 0
+                when is_free(call.provider) then 0
                 when prices.model is not null
                     then token_cost_usd(
                         call.input_tokens,

@@ -22,18 +22,12 @@ spent as (
         entrant_counts.run_id,
         entrant_counts.model,
         entrant_counts.prompt,
-        case
-            when run_models.provider in ('mock', 'replay') then 0.0
-            else cast(entrant_costs.cost_usd as double)
-        end / nullif(entrant_counts.n_trials, 0) as answer_usd,
+        cast(entrant_costs.cost_usd as double) / nullif(entrant_counts.n_trials, 0) as answer_usd,
         case
             when judge_costs.n_answers is null then 0.0
             else cast(judge_costs.cost_usd as double)
         end / nullif(entrant_counts.n_trials, 0) as judge_usd
     from entrant_counts
-    inner join run_models
-        on entrant_counts.run_id = run_models.run_id
-        and entrant_counts.model = run_models.model
     left join entrant_costs
         on entrant_counts.run_id = entrant_costs.run_id
         and entrant_counts.model = entrant_costs.model
