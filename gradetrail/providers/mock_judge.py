@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-_LEVELS = re.compile(r'"(\w+)": one of ([-\d., ]*\d)')
+_LEVELS = re.compile(r'"(\w+)": "one of ([-\d., ]*\d)')
 """A criterion of a rubric with its levels, in the words of `reply_format`."""
 
 

@@ -25,6 +25,7 @@ _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 """Characters that show nothing, besides those of the category Cf."""
+NUMBERS = "Give numbers without quotes for the scores and for confidence, which is how sure you are."
 _OPENING = re.compile(r"<([A-Za-z_][\w.-]*)[^<>]*>")
 JSON_NUDGE = (
     "Reply with that JSON object only: no other text before or after it, and every key that is asked for."
@@ -65,17 +66,23 @@ def reply_format(file: JudgeFile) -> str:
     if file.kind == "preference":
         verdict = '"winner": "A", "B" or "tie"'
     elif file.kind == "rubric":
-        levels = (
-            f'"{name}": one of {", ".join(f"{level:g}" for level in sorted(item.levels))}'
-            for name, item in file.rubric.items()
-        )
-        verdict = f'"scores": {{{"; ".join(levels)}}}'
+        return f"Reply with one JSON object and nothing else, of this form: {_rubric_form(file)}\n{NUMBERS}"
     elif file.kind == "binary":
         verdict = '"score": 1 if the answer is right, else 0'
     else:
         verdict = '"score": a number from 0 (worst) to 1 (best)'
     keys = f'{{"reason": one or two sentences, {verdict}, "confidence": how sure you are, from 0 to 1}}'
     return f"Reply with one JSON object and nothing else: {keys}"
+
+
+def _rubric_form(file: JudgeFile) -> str:
+    """Write what stands in for a reply on a rubric: valid JSON, since a weak judge copies its form."""
+    levels = {
+        name: f"one of {', '.join(f'{level:g}' for level in sorted(item.levels))}"
+        for name, item in file.rubric.items()
+    }
+    form = {"reason": "one or two sentences", "scores": levels, "confidence": "from 0 to 1"}
+    return json.dumps(form, ensure_ascii=False)
 
 
 def criteria_text(file: JudgeFile) -> str:

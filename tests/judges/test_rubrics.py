@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from tests.judges.bench import Bench
@@ -64,7 +67,9 @@ def test_the_criteria_are_shown_with_their_levels(rubric: Bench) -> None:
     rubric.run()
     asked = str(rubric.judged[0].body["messages"][0]["content"])
     assert "- truth: Is it true?\n  - 1: poor\n  - 3: fair\n  - 5: good\n- tone: Is it kind?" in asked
-    assert '"truth": one of 1, 3, 5' in asked
+    (form,) = re.findall(r"of this form: (.*)\n", asked)
+    assert json.loads(form)["scores"] == {"truth": "one of 1, 3, 5", "tone": "one of 1, 3, 5"}
+    assert "Give numbers without quotes" in asked
 
 
 def test_a_majority_is_taken_criterion_by_criterion(rubric: Bench) -> None:

@@ -34,6 +34,7 @@ def test_a_shipped_judge_file_is_read_and_its_reply_understood(path: Path) -> No
             told = {"conversation": "", "response_a": text, "response_b": answers[not is_right]}
         (message,) = prompt.messages({}, ["Paris"], told)
         assert text in message["content"]
+        assert "\n\n\n" not in message["content"]
         reading = read_reply(file, verdict(message["content"]))
         assert reading.fault is None
         low, high = file.bounds
