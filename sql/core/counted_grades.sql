@@ -11,6 +11,7 @@ select
     run_definitions.scorer,
     run_definitions.scorer_id,
     run_definitions.scorer_version,
+    run_definitions.is_primary,
     run_definitions.type,
     scores.metric,
     scores.sample_id,

@@ -35,6 +35,7 @@ group by
 having round(min(counted_grades.score), 12) <> round(max(counted_grades.score), 12)
 order by
     counted_grades.run_id asc,
+    bool_or(counted_grades.is_primary) desc,
     counted_grades.scorer asc,
     counted_grades.metric asc,
     counted_grades.model asc,

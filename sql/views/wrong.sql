@@ -1,6 +1,6 @@
 -- Answers that do not pass, with question, target and answer.
 -- One row per (run_id, model, prompt, sample_id, epoch, scorer, metric) that counts and does not pass.
--- score as it counts; response NULL where the model gave none; the newest run first. Ask with a predicate on run_id.
+-- score as it counts; response NULL where the model gave none; the newest run first, of it the primary scorer. Ask with a predicate on run_id.
 -- Source: graded, by the current definitions; a grade without a threshold is never wrong.
 create or replace view wrong as
 select
@@ -26,6 +26,7 @@ from graded
 where not graded.is_pass
 order by
     graded.run_id desc,
+    graded.is_primary desc,
     graded.scorer asc,
     graded.metric asc,
     graded.model asc,
