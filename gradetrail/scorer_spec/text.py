@@ -122,6 +122,9 @@ class Choice(ScorerBase):
 class F1(ScorerBase):
     """Harmonic mean of precision and recall of the words in common; best of several targets."""
 
+    version: ClassVar[int] = 2
+    """2 takes a final sigma as any other."""
+
     type: Literal["f1"] = "f1"
     rules: Literal["words", "squad"] = "words"
     """What a word is. `words`: a run of letters, digits and `_`. `squad`: what white space separates, without
@@ -132,6 +135,9 @@ class F1(ScorerBase):
 
 class RougeL(ScorerBase):
     """ROUGE-L: F with beta 1 of the longest common subsequence of words; best of several targets."""
+
+    version: ClassVar[int] = 2
+    """2 takes a final sigma as any other."""
 
     type: Literal["rouge_l"] = "rouge_l"
     rules: Literal["words", "rouge_score"] = "words"
@@ -159,6 +165,9 @@ class BleuAdd1(ScorerBase):
 
     Kept for tables made with it: texts of one word that share nothing score 0.84 under it.
     """
+
+    version: ClassVar[int] = 2
+    """2 takes a final sigma as any other."""
 
     type: Literal["bleu_add1"] = "bleu_add1"
     is_exact: ClassVar[bool] = False

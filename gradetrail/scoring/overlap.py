@@ -1,7 +1,8 @@
 r"""Scores by words in common: F1, ROUGE-L and sentence BLEU with one added.
 
-Invariant: words are the runs of `\w` of the lower-cased text, as Python's `re` finds them, in every one
-of them, unless the scorer asks for the rules of SQuAD or rouge-score; of several targets the best counts.
+Invariant: words are the runs of `\w` of the text after the step `lower`, as Python's `re` finds them, in
+every one of them, unless the scorer asks for the rules of SQuAD or rouge-score; of several targets the
+best counts.
 
 They run in Python: counting words in SQL measured no faster (unnest and group), and the longest common
 subsequence has no set form.
@@ -18,7 +19,7 @@ from typing import cast
 
 from gradetrail.scorer_spec import F1, RougeL
 from gradetrail.scoring.definition import Definition
-from gradetrail.scoring.normalize import normalized
+from gradetrail.scoring.normalize import lower, normalized
 from gradetrail.scoring.rule import Given, Rule, Verdict, one_by_one
 
 MAX_ORDER = 4
@@ -27,7 +28,7 @@ WordsOf = Callable[[str], list[str]]
 
 def words(text: str) -> list[str]:
     """Give the words of a text."""
-    return re.findall(r"\w+", text.lower())
+    return re.findall(r"\w+", lower(text))
 
 
 def squad_words(text: str) -> list[str]:

@@ -183,3 +183,12 @@ def test_the_bit_parallel_length_is_that_of_the_textbook_table(one: str, other: 
         for place, rival in enumerate(other, start=1):
             row[place] = above[place - 1] + 1 if letter == rival else max(above[place], row[place - 1])
     assert longest_common(one, other) == row[-1]
+
+
+@pytest.mark.parametrize("scorer", ["f1", "rouge_l", {"type": "f1", "rules": "squad"}])
+@pytest.mark.parametrize(
+    ("text", "target"), [("\u03a3", "\u03c2"), ("\u039f\u03a3", "\u03bf\u03c2"), ("\u03a3", "\u03c3")]
+)
+def test_a_final_sigma_counts_as_any_other(scorer: Any, text: str, target: str) -> None:
+    assert graded_one(scorer, text, target).score == 1
+    assert definition("f1").content()["version"] == 2
