@@ -24,7 +24,15 @@ with judged as (
         graded.detail,
         graded.category,
         graded.sample,
-        graded.metric = 'score' and coalesce(definitions.type, '') <> 'combine' as has_own_opinion
+        -- measures of likeness have no threshold in common, so only what says yes or no can disagree
+        graded.metric = 'score'
+        and definitions.score_min = 0
+        and definitions.score_max = 1
+        and graded.score in (0, 1)
+        and coalesce(definitions.type, '') not in (
+            'combine', 'f1', 'bleu', 'bleu_add1', 'chrf', 'rouge_l', 'edit_distance'
+        ) as has_own_opinion,
+        coalesce(definitions.type, '') not in ('label', 'judge') as needs_target
     from graded
     inner join definitions
         on graded.task = definitions.task
@@ -121,6 +129,7 @@ looked as (
         judged.detail,
         judged.category,
         judged.sample,
+        judged.needs_target,
         case
             when judged.has_own_opinion and judged.is_pass then opinion.failed_by
             when judged.has_own_opinion and not judged.is_pass then opinion.passed_by
@@ -150,7 +159,10 @@ suspected as (
         list_filter(
             [
                 case when looked.outcome in ('scorer_error', 'judge_error') then looked.outcome end,
-                case when looked.outcome = 'no_target' or is_blank(looked.target) then 'empty_target' end,
+                case
+                    when looked.needs_target and (looked.outcome = 'no_target' or is_blank(looked.target))
+                        then 'empty_target'
+                end,
                 case when looked.is_in_last_line then 'target_in_last_line' end,
                 case when looked.disagrees_with is not null then 'scorers_disagree' end,
                 case when looked.is_in_text and not looked.is_in_last_line then 'target_in_text' end,
@@ -218,12 +230,12 @@ comment on column audit.epoch is 'Repeat number, from 1.';
 comment on column audit.scorer is 'Name of the scorer.';
 comment on column audit.metric is 'Metric of the scorer.';
 comment on column audit.reason is 'The most telling of scorer_error, judge_error, empty_target, target_in_last_line, scorers_disagree, target_in_text, unparsed, truncated.';
-comment on column audit.reasons is 'All reasons that hold, in that order.';
+comment on column audit.reasons is 'All reasons that hold, in that order. A missing label, or an answer that a judge compares with nothing, is no empty_target.';
 comment on column audit.score is 'Score as it counts.';
 comment on column audit.outcome is 'scored, or why not.';
 comment on column audit.target is 'Target as text; a JSON list where any of several is right.';
 comment on column audit.extracted is 'What was compared with the target; NULL if nothing was found.';
-comment on column audit.disagrees_with is 'Scorers of the task whose verdict on this answer is the other one; NULL if none.';
+comment on column audit.disagrees_with is 'Scorers of the task that say yes or no, and of this answer the other; NULL if none. Measures such as f1 or bleu, and scores between 0 and 1, are not compared.';
 comment on column audit.question is 'Last message of the prompt, else the dataset row.';
 comment on column audit.response is 'Text of the answer; NULL if there is none.';
 comment on column audit.stop_reason is 'Why the model stopped.';

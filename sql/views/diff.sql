@@ -165,7 +165,7 @@ order by
 -- diff.sample_id: Sample, unique in its dataset.
 -- diff.epoch: Repeat number, from 1.
 -- diff.change: fixed (passes now), broken (passed before), up or down (the score moved, the verdict did not), same, one_sided, not_comparable.
--- diff.cause: The first that differs of error, no_grade, sample, target, scorer (equal answers), model, prompt, params, served_model, response; NULL: same or one-sided.
+-- diff.cause: The first that differs of error, no_grade, sample, target, scorer (equal answers), model, prompt, params (a python model's or replay's changed file is one), served_model, response; NULL: same or one-sided.
 -- diff.a_score: Score of a as it counts; NULL if it is missing.
 -- diff.b_score: Score of b as it counts; NULL if it is missing.
 -- diff.gain: b minus a in the scorer's unit, turned so that more is better; NULL if a score is missing.
