@@ -64,9 +64,10 @@ def _expand_rule(item: Any) -> Any:
     return item
 
 
-RULE_VERSIONS = {"letter": 2, "number": 2}
+RULE_VERSIONS = {"letter": 2, "number": 2, "json": 2}
 """Raised when a rule changes its meaning; in the scorer_id. `letter` 2 takes a letter on the first line,
-`number` 2 raised exponents, and no number that a raised or lowered digit is attached to."""
+`number` 2 raised exponents, and no number that a raised or lowered digit is attached to,
+`json` 2 no value in which a key stands twice."""
 
 Extract = Annotated[tuple[ExtractRule, ...], BeforeValidator(expand_extract)]
 

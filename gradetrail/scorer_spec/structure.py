@@ -41,6 +41,9 @@ class JsonMatch(ScorerBase):
     the order of keys never matters. Each field is a metric of its own.
     """
 
+    version: ClassVar[int] = 2
+    """2 takes no value in which a key stands twice."""
+
     type: Literal["json_match"] = "json_match"
     path: str | None = None
     """Dotted path of the value inside the answer's JSON."""
@@ -70,6 +73,9 @@ class JsonSchema(ScorerBase):
     """
 
     model_config = ConfigDict(populate_by_name=True)
+
+    version: ClassVar[int] = 2
+    """2 takes no value in which a key stands twice."""
 
     type: Literal["json_schema"] = "json_schema"
     schema_: str | dict[str, Any] | bool = Field(alias="schema")

@@ -1,7 +1,8 @@
 """What a JSON value in an answer says.
 
 Invariant: only whole values count, and numbers and strings keep their text: `1.50` stays `1.50`. But half
-a surrogate pair, which JSON can write and nothing can hold, becomes U+FFFD.
+a surrogate pair, which JSON can write and nothing can hold, becomes U+FFFD. An answer's value in which a key
+stands twice says nothing, and no earlier value counts instead.
 """
 
 from __future__ import annotations
@@ -17,15 +18,29 @@ class NumberText(str):
     """A number as it was written."""
 
 
+class _Doubled(dict[str, Any]):
+    """An object in which a key stands twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else _Doubled(value)
+
+
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
 _DECODER = json.JSONDecoder(parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse)
+_STRICT = json.JSONDecoder(
+    parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse, object_pairs_hook=_object
+)
 _FENCE = re.compile(r"^[ ]{0,3}```([^\n`]*)$", re.MULTILINE)
 _BEGINNING = re.compile(r'\{(?=[ \t\n\r]*["}])|\[(?=[ \t\n\r]*["{\[\]0-9tfn-])')
 ABSENT: Any = object()
 """What stands for no value, which null is not."""
+_UNCLEAR: Any = object()
+"""What stands for a value in which a key stands twice."""
 MAX_READ = 20_000_000
 """Characters read in vain, over all brackets that are tried as a beginning: bounds hostile texts."""
 DEPTH_READ = 10_000
@@ -44,16 +59,30 @@ def last_json(text: str, path: str | None = None) -> str | None:
     """
     found = None
     for value in _values(text):
-        here = value_at(value, path)
-        if here is not ABSENT and here is not None:
+        here = _clear_at(value, path)
+        if here is _UNCLEAR:
+            found = None
+        elif here is not ABSENT and here is not None:
             found = shown_json(here)
     return found or None
 
 
 def last_value(text: str, path: str | None = None) -> Any:
     """Give the value itself, numbers as NumberText; ABSENT if there is none. Here null is a value."""
-    found = [value_at(value, path) for value in _values(text)]
-    return next((value for value in reversed(found) if value is not ABSENT), ABSENT)
+    found = [_clear_at(value, path) for value in _values(text)]
+    last = next((value for value in reversed(found) if value is not ABSENT), ABSENT)
+    return ABSENT if last is _UNCLEAR else last
+
+
+def _clear_at(value: Any, path: str | None) -> Any:
+    here = value_at(value, path)
+    return _UNCLEAR if here is not ABSENT and _has_doubled(value) else here
+
+
+def _has_doubled(value: Any) -> bool:
+    if isinstance(value, dict):
+        return isinstance(value, _Doubled) or any(map(_has_doubled, value.values()))
+    return isinstance(value, list) and any(map(_has_doubled, value))
 
 
 def parsed_json(text: str) -> Any:
@@ -71,7 +100,7 @@ def _values(text: str) -> list[Any]:
         if start.start() < position:
             continue
         try:
-            value, position = _DECODER.raw_decode(text, start.start())
+            value, position = _STRICT.raw_decode(text, start.start())
             values.append(_whole(value))
         except json.JSONDecodeError as error:
             n_read += error.pos - start.start() + error.pos // COUNTED
@@ -82,7 +111,7 @@ def _values(text: str) -> list[Any]:
     if not values:
         for candidate in (text, *_last_fenced(text)):
             try:
-                values.append(_whole(_DECODER.decode(candidate.strip())))
+                values.append(_whole(_STRICT.decode(candidate.strip())))
             except (ValueError, RecursionError):
                 continue
     return values
@@ -97,7 +126,8 @@ def _whole(value: Any, left: int = DEEPEST) -> Any:
         raise RecursionError
     if isinstance(value, list):
         return [_whole(item, left - 1) for item in value]
-    return {repaired(name)[0]: _whole(item, left - 1) for name, item in value.items()}
+    items = {repaired(name)[0]: _whole(item, left - 1) for name, item in value.items()}
+    return _Doubled(items) if isinstance(value, _Doubled) else items
 
 
 def _last_fenced(text: str) -> list[str]:

@@ -191,3 +191,14 @@ def test_a_value_too_deep_to_walk_through_counts_as_none(depth: int) -> None:
     text = '{"a": ' * depth + "1" + "}" * depth
     assert match({"b": 1}, text)["score"] == (0 if depth <= 100 else None)
     assert match({"b": 1}, text + ' {"b": 1}')["score"] == 1
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 2, "a": 1}', '{"a": 1} then {"a": 1, "a": 1}', '{"a": 1, "b": [{"c": 1, "\\u0063": 2}]}']
+)
+def test_json_in_which_a_key_stands_twice_says_nothing(text: str) -> None:
+    (one,) = [one for one in graded("json_match", [answer(text, '{"a": 1}')]) if one.metric == "score"]
+    assert (one.score, one.outcome) == (None, "unparsed")
+    (found,) = graded({"type": "exact", "extract": [{"json": "a"}]}, [answer(text, "1")])
+    assert found.outcome == "unparsed"
+    assert match({"a": 1}, text + ' {"a": 1}')["score"] == 1
