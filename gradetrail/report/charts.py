@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from gradetrail.errors import Fault, SelectionError
 from gradetrail.report.drawn import Record, boards_of, check_view, records_of
 from gradetrail.report.pictures import Plot, check_extra
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 WIDTH = 460
 PANEL = 200
+MOST_BOARDS = 16
+"""Boards of one picture, beyond which nobody finds anything in it."""
 INK, QUIET, FAINT = "#1f4e79", "#9aa5b1", "#d9dee4"
 COLOURS = ["#1f4e79", "#d1603d", "#3c8d5a", "#7b5ea7", "#c19a1b", "#4aa3c7", "#a8476b", "#6b7280"]
 
@@ -43,17 +46,39 @@ def plot(
     if not isinstance(warehouse, Warehouse):
         with Warehouse(warehouse) as opened:
             return plot(opened, view, task=task, run=run)
-    return Plot(_stacked(records_of(warehouse, view, task=task, run=run), DRAWINGS[view]))
+    records = records_of(warehouse, view, task=task, run=run)
+    boards = list(boards_of(records))
+    if len(boards) > MOST_BOARDS:
+        tasks = sorted({record["task"] for record in records})
+        reason = f"{len(boards):,} boards are too many for one picture: at most {MOST_BOARDS}"
+        fix = (
+            f"--task with one of {', '.join(tasks)}"
+            if len(tasks) > 1
+            else "--plot without a file draws it in the terminal"
+        )
+        raise SelectionError(Fault(reason, "--plot", fix=fix))
+    colours = _colours(records)
+    for record in records:
+        record["colour"] = colours[record["entrant"]]
+    return Plot(_stacked(boards, DRAWINGS[view]))
 
 
-def _stacked(records: Sequence[Record], draw: Callable[[list[Record]], Any]) -> alt.TopLevelMixin:
+def _colours(records: Sequence[Record]) -> dict[str, str]:
+    """Give each entrant its colour, one for all boards; those of the first board come first, in its order."""
+    names: dict[str, None] = {}
+    for _, rows in boards_of(records):
+        ordered = sorted(rows, key=lambda row: row["place"]) if "place" in rows[0] else rows
+        names |= dict.fromkeys(row["entrant"] for row in ordered)
+    return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
+
+
+def _stacked(
+    boards: Sequence[tuple[str, list[Record]]], draw: Callable[[list[Record]], Any]
+) -> alt.TopLevelMixin:
     """Draw one chart for each task, scorer and metric, one below another."""
     import altair as alt
 
-    charts = [
-        draw(rows).properties(title=alt.TitleParams(title, anchor="start"))
-        for title, rows in boards_of(records)
-    ]
+    charts = [draw(rows).properties(title=alt.TitleParams(title, anchor="start")) for title, rows in boards]
     chart = alt.concat(*charts, columns=1, spacing=36, align="none").resolve_scale(
         color="independent", size="independent", x="independent"
     )
@@ -87,10 +112,11 @@ def _leaderboard(records: list[Record]) -> Any:
         color=alt.condition("datum.is_ranked", alt.value(INK), alt.value(QUIET)),
         tooltip=[alt.Tooltip(f"{name}:{kind}") for name, kind in zip(columns, "NQQQQNN", strict=True)],
     )
-    x = alt.X("mean:Q", title="mean, 95 % interval", scale=alt.Scale(zero=False, nice=True))
+    x = alt.X("mean:Q", title="mean, 95 % interval", scale=alt.Scale(zero=False, nice=True),
+              axis=alt.Axis(tickCount=5, labelOverlap="greedy", labelSeparation=8))  # fmt: skip
     bar = base.mark_rule(strokeWidth=2.5).encode(x=alt.X("ci_low:Q"), x2="ci_high:Q")
     dot = base.mark_circle(size=90, opacity=1).encode(x=x)
-    text = base.mark_text(dy=-11, fontSize=10).encode(x=x, text=alt.Text("mean:Q", format=".3f"))
+    text = base.mark_text(dy=-11, fontSize=10).encode(x=x, text=alt.Text("mean:Q", format=".4~f"))
     return alt.layer(bar, dot, text)
 
 
@@ -102,7 +128,7 @@ def _reliability(records: list[Record]) -> Any:
     for entrant, group in groupby(records, key=lambda record: record["entrant"]):
         own = list(group)
         unit = alt.Scale(domain=[0, 1])
-        data = _data(own, "mean_confidence", "accuracy", "n", "bin_low", "bin_high")
+        data = _data(own, "mean_confidence", "accuracy", "n", "bin_low", "bin_high", "middle")
         base = alt.Chart(data, width=PANEL, height=PANEL).encode(
             x=alt.X("mean_confidence:Q", scale=unit, title="mean confidence"),
             tooltip=["bin_low:Q", "bin_high:Q", "n:Q", "mean_confidence:Q", "accuracy:Q"],
@@ -114,8 +140,12 @@ def _reliability(records: list[Record]) -> Any:
             y="accuracy:Q",
             size=alt.Size("n:Q", scale=alt.Scale(domainMin=0, range=[30, 160]), title="answers", legend=None),
         )
-        counts = base.mark_text(dx=-13, align="right", fontSize=10, color="#555").encode(
-            y="accuracy:Q", text="n:Q"
+        # in a column of their bin above the panel, so that no two of them can meet
+        told = "datum.n < 1000 ? format(datum.n, 'd') : format(datum.n, '.2~s')"
+        counts = (
+            base.transform_calculate(told=told)
+            .mark_text(fontSize=9, color="#555", baseline="bottom")
+            .encode(x=alt.X("middle:Q", scale=unit), y=alt.value(-2), text="told:N")
         )
         diagonal = (
             alt.Chart(_data([{"x": 0, "y": 0}, {"x": 1, "y": 1}], "x", "y"))
@@ -126,8 +156,9 @@ def _reliability(records: list[Record]) -> Any:
             entrant,
             subtitleFontSize=11,
             subtitleColor="#555",
-            subtitle=f"ECE {own[0]['ece']:.3f}, n {sum(record['n'] for record in own):,}",
+            subtitle=f"ECE {own[0]['ece']:.3f}, n {sum(record['n'] for record in own):,}, by bin:",
             fontSize=12,
+            offset=18,
         )
         panels.append(alt.layer(diagonal, gap, dots, counts).properties(title=title))
     return alt.concat(*panels, columns=3, bounds="flush", spacing=64)
@@ -155,7 +186,7 @@ def _pairwise(records: list[Record]) -> Any:
             "difference:Q",
             scale=alt.Scale(domain=[-most, 0, most], range=["#d1603d", "#f7f7f7", "#3a78b0"]),
             legend=alt.Legend(
-                title="row minus column", format="+.2f", values=[-most, 0, most], gradientLength=100
+                title="row minus column", format="+.3f", values=[-most, 0, most], gradientLength=100
             ),
         ),
         opacity=alt.condition("datum.is_settled", alt.value(1), alt.value(0.45)),
@@ -178,21 +209,26 @@ def _history(records: list[Record]) -> Any:
 
     runs = list(dict.fromkeys(record["run_id"] for record in records))
     entrants = [name for _, name in sorted({(r["place"], r["entrant"]) for r in records})]
-    columns = ("run_id", "entrant", "mean", "ci_low", "ci_high", "n", "verdict")
+    colours = {record["entrant"]: record["colour"] for record in records}
+    columns = ("run_id", "entrant", "mean", "ci_low", "ci_high", "n", "verdict", "stretch")
     day = "slice(datum.value, 0, 4) + '-' + slice(datum.value, 4, 6) + '-' + slice(datum.value, 6, 8)"
     time = "slice(datum.value, 9, 11) + ':' + slice(datum.value, 11, 13)"
+    label = f"[{day}, {time}, slice(datum.value, -6)]"
     base = alt.Chart(_data(records, *columns), width=max(WIDTH, 36 * len(runs)), height=260).encode(
         x=alt.X("run_id:O", sort=runs, title="run, UTC",
-                axis=alt.Axis(labelExpr=f"[{day}, {time}]", labelAngle=0, labelOverlap=True)),
+                axis=alt.Axis(labelExpr=label, labelAngle=0, labelOverlap=True)),
         color=alt.Color("entrant:N", title=None, sort=entrants, legend=alt.Legend(symbolOpacity=1),
-                        scale=alt.Scale(domain=entrants, range=COLOURS)),
-        tooltip=[alt.Tooltip(f"{name}:{kind}") for name, kind in zip(columns, "NNQQQQN", strict=True)],
+                        scale=alt.Scale(domain=entrants, range=[colours[name] for name in entrants])),
+        tooltip=[alt.Tooltip(f"{name}:{kind}") for name, kind in zip(columns, "NNQQQQNO", strict=True)],
     )  # fmt: skip
     scale = alt.Scale(zero=False, nice=True)
     bar = base.mark_rule(strokeWidth=6, opacity=0.25).encode(
         y=alt.Y("ci_low:Q", scale=scale, title="mean, 95 % interval"), y2="ci_high:Q"
     )
-    line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(y="mean:Q")
+    # a line joins what pairs: where samples do not, it begins anew
+    line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
+        y="mean:Q", detail="stretch:O"
+    )
     return alt.layer(bar, line)
 
 

@@ -1,6 +1,6 @@
 -- What the line of history shows.
 -- One row per (task, scorer, metric, run, entrant): boards in their order, from the oldest run to the newest.
--- Scores in the scorer's unit; place counts entrants from 1 in the board's order; $task NULL means all.
+-- Scores in the scorer's unit; place counts entrants from 1 in the board's order; a new stretch begins where samples do not pair with the run before; $task NULL means all.
 -- Source: history, board_rows.
 select
     history.task,
@@ -12,6 +12,10 @@ select
     history.ci_high,
     history.n,
     history.verdict,
+    count(*) filter (where history.verdict is null) over (
+        partition by history.task, history.scorer, history.metric, history.model, history.prompt
+        order by history.run_no asc
+    ) as stretch,
     dense_rank() over (
         partition by history.task, history.scorer, history.metric
         order by board_rows.row_no asc nulls last, history.model asc, history.prompt asc

@@ -8,6 +8,7 @@ select
     bins.metric,
     bins.bin_low,
     bins.bin_high,
+    (bins.bin_low + bins.bin_high) / 2 as middle,
     bins.n,
     bins.mean_confidence,
     bins.accuracy,

@@ -144,6 +144,75 @@ def test_history_has_every_run(warehouse: Path) -> None:
     assert len(drawn) == 6
 
 
+@pytest.fixture(scope="module")
+def crossed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs of two entrants, of which two scorers think the opposite; the last asks otherwise."""
+    tmp_path = tmp_path_factory.mktemp("crossed")
+    spec = {
+        "name": "crossed", "prompt": "{{ q }}", "target": "a", "dataset": "data.jsonl",
+        "scorers": {"first": {"type": "exact"}, "second": {"type": "exact", "target": "b"}},
+        "models": [{"model": f"replay/{name}", "answers": "answers.jsonl"} for name in ("x", "y")],
+    }  # fmt: skip
+    texts = {"x": ["a", "a", "a", "b"], "y": ["b", "b", "b", "a"]}
+    rows = [
+        {"sample_id": f"s{n}", "model": name, "text": text}
+        for name, of in texts.items()
+        for n, text in enumerate(of)
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "data.jsonl").write_text("".join(f'{{"id": "s{n}", "q": "?"}}\n' for n in range(4)))
+    for prompt in ("{{ q }}", "{{ q }}", "Now: {{ q }}"):
+        (tmp_path / "spec.yaml").write_text(json.dumps(spec | {"prompt": prompt}))
+        arguments = ("run", tmp_path / "spec.yaml", "--new", "--warehouse", tmp_path / "warehouse")
+        assert gradetrail(*arguments).code == 0
+    return tmp_path / "warehouse"
+
+
+def test_an_entrant_has_one_colour_in_all_panels_though_boards_order_it_otherwise(crossed: Path) -> None:
+    panels = gt.plot(crossed, "history").chart.to_dict()["concat"]
+    scales = [panel["layer"][0]["encoding"]["color"]["scale"] for panel in panels]
+    assert [scale["domain"] for scale in scales] == [["replay/x", "replay/y"], ["replay/y", "replay/x"]]
+    first, second = (dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales)
+    assert first == second
+    assert len(set(first.values())) == 2
+
+
+def test_a_line_of_history_is_broken_where_samples_do_not_pair(crossed: Path) -> None:
+    with gt.Warehouse(crossed) as opened:
+        records = drawn.records_of(opened, "history", task=None, run=None)
+    stretches = [r["stretch"] for r in records if (r["scorer"], r["entrant"]) == ("first", "replay/x")]
+    assert stretches == [1, 1, 2]
+    line = gt.plot(crossed, "history").chart.to_dict()["concat"][0]["layer"][1]
+    assert (line["mark"]["type"], line["encoding"]["detail"]["field"]) == ("line", "stretch")
+
+
+def test_runs_of_one_minute_are_told_apart_by_their_tails(crossed: Path) -> None:
+    plot = gt.plot(crossed, "history")
+    tails = {value["run_id"][-6:] for value in values(plot)}
+    assert len(tails) == 3
+    assert all(f">{tail}<" in plot.svg() for tail in tails)
+
+
+def test_more_boards_than_a_picture_holds_are_refused_with_the_way_out(
+    crossed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradetrail.report.charts.MOST_BOARDS", 1)
+    done = gradetrail("show", "history", "--warehouse", crossed, "--plot", tmp_path / "a.png")
+    assert (done.code, (tmp_path / "a.png").exists()) == (2, False)
+    assert "2 boards are too many for one picture: at most 1" in done.err
+    assert "--plot without a file draws it in the terminal" in done.err
+
+
+def test_counts_of_a_reliability_diagram_stand_in_their_bins_outside_the_panel(warehouse: Path) -> None:
+    plot = gt.plot(warehouse, "calibration")
+    (counts,) = [
+        layer for layer in plot.chart.to_dict()["concat"][0]["concat"][0]["layer"]
+        if layer["mark"]["type"] == "text"
+    ]  # fmt: skip
+    assert (counts["encoding"]["x"]["field"], counts["encoding"]["y"]) == ("middle", {"value": -2})
+    assert all(d["middle"] == (d["bin_low"] + d["bin_high"]) / 2 for d in values(plot) if "middle" in d)
+
+
 def test_equal_data_gives_an_equal_picture(warehouse: Path) -> None:
     assert gt.plot(warehouse, "pairwise").svg() == gt.plot(warehouse, "pairwise").svg()
 
