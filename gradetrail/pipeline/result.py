@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gradetrail.scoring.planner import Graded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """A run in a warehouse."""
 
@@ -37,6 +37,10 @@ class Run:
     progress: Progress = field(default_factory=Progress)
     differences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        n = self.progress.n_trials
+        return f"Run({self.run_id}, {self.status}, {n:,} {'trial' if n == 1 else 'trials'})"
 
     def board(self) -> pl.DataFrame:
         """Give the task's leaderboard; columns of the view `leaderboard`."""

@@ -79,8 +79,7 @@ class Warehouse:
         self._store = Store(self.root, create=False)
         self._live = self._look(live)
         self._stems: tuple[Live, dict[str, list[str]]] = (self._live, {})
-        self._with_comments = with_comments
-        self._lock = threading.RLock()
+        self._with_comments, self._lock = with_comments, threading.RLock()
         self._catalog: Catalog | None = None
         self._suspects: list[Fault] = []
 
@@ -115,6 +114,9 @@ class Warehouse:
         """What selectors choose from: runs of bundles are named by their paths alone."""
         until = "" if self._as_of is None else f"{self._as_of:%Y%m%dT%H%M%SZ}~"
         return [m for m in self._own_manifests if m["run_id"] < until] if until else self._own_manifests
+
+    def __repr__(self) -> str:
+        return f"Warehouse({str(self.root)!r})"
 
     def __enter__(self) -> Warehouse:
         return self
@@ -211,19 +213,17 @@ class Warehouse:
     ) -> pl.LazyFrame:
         """Give the view `graded` as a LazyFrame: of some runs (selectors; None is all), some columns."""
         named = [runs] if isinstance(runs, str) else runs
-        params: dict[str, Any] = {}
+        params = {} if named is None else {"runs": [self.run_id(run) for run in named]}
         chosen = ", ".join(sql.quoted(column) for column in columns) if columns is not None else "*"
         text = f"select {chosen} from graded"  # noqa: S608 - quoted names
-        if named is not None:
+        if params:
             text += " where run_id in $runs"
-            params["runs"] = [self.run_id(run) for run in named]
         return self.sql(text, params).lazy()
 
     def leaderboard(self, task: str | None = None) -> pl.DataFrame:
         """Give the view `leaderboard`, of all tasks or of one."""
-        if task is None:
-            return self.table("leaderboard")
-        return self.sql(sql.select_from("leaderboard", ["task"]), {"task": task})
+        wanted = {} if task is None else {"task": task}
+        return self.sql(sql.select_from("leaderboard", wanted), wanted)
 
     def diff(
         self,
