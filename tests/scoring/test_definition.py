@@ -57,14 +57,14 @@ def test_names_policies_and_defaults_written_out_are_not_in_the_id(
 def test_the_id_does_not_change_between_versions() -> None:
     chain = [{"regex": r"A:\s*(.+)", "which": "last"}]
     assert definition("numeric", extract=chain).scorer_id() == (
-        "cb75df7fb7a6eb25908ac7050fbc9d942652fd1a86fa860ba36ba7ca040cc553"
+        "c127387f8643abb88bc991503f0b420bcbe16d2dce399fe991d8aa6b58c39d93"
     )
 
 
 def test_the_record_says_what_a_score_means() -> None:
     record = definition({"type": "f1"}).record()
     assert record["scorer_id"] == definition({"type": "f1"}).scorer_id()
-    assert record["definition"] == {"type": "f1", "version": 1, "target": "{{ answer }}"}
+    assert record["definition"] == {"type": "f1", "version": 2, "target": "{{ answer }}"}
     bounds = {key: record[key] for key in ("score_min", "score_max", "higher_is_better", "pass_threshold")}
     assert bounds == {"score_min": 0.0, "score_max": 1.0, "higher_is_better": True, "pass_threshold": 0.5}
     assert definition("exact").record()["pass_threshold"] == 0.999999
