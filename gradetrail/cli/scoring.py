@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from gradetrail.scoring.planner import Graded
 
 EXAMPLES_SHOWN = 10
+FLIP_COLUMNS = (
+    "run_id", "scorer", "metric", "model", "prompt", "sample_id", "epoch", "target", "old_extracted",
+    "new_extracted", "old_outcome", "new_outcome", "old_score", "new_score", "change", "cause",
+)  # fmt: skip
+"""Columns of a preview for programs, also where nothing flips."""
 
 
 def score(
@@ -183,7 +188,7 @@ def _print_preview(preview: Preview, form: Format, output: Path | None) -> None:
         if len(shown) < len(flips):
             say(f"{len(shown)} of {len(flips):,} are shown; `--format csv` has them all")
     else:
-        columns = list(flips[0]) if flips else ["change", "scorer", "model", "sample_id"]
+        columns = list(FLIP_COLUMNS)
     show_rows(columns, [[flip[name] for name in columns] for flip in shown], form, output)
 
 

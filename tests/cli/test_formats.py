@@ -249,3 +249,11 @@ def test_previews_and_plans_can_be_parquet_too(done_once: Lab) -> None:
     done_once.write(extract="no such thing (.+)", model=done_once.model(name="m1"))
     preview = gradetrail("score", "spec.yaml", "--preview", "--format", "parquet")
     assert pq.read_table(io.BytesIO(preview.raw)).num_rows == 24
+
+
+def test_a_preview_has_the_same_columns_where_nothing_flips(done_once: Lab) -> None:
+    nothing = gradetrail("score", "spec.yaml", "--preview", "--format", "csv").out.splitlines()
+    done_once.write(extract="no such thing (.+)", model=done_once.model(name="m1"))
+    flips = gradetrail("score", "spec.yaml", "--preview", "--format", "csv").out.splitlines()
+    assert len(nothing) == 1 < len(flips)
+    assert nothing[0] == flips[0]
