@@ -24,7 +24,7 @@ KEYWORDS = (
     "quantile_cont right round sample select semi stddev sum then timestamp true false union unnest "
     "unpivot using values when where window with"
 ).split()
-WORDS = {"exit": "\\q", "quit": "\\q", "help": "\\help"}
+WORDS = {"exit": "\\q", "quit": "\\q", "\\exit": "\\q", "\\quit": "\\q", "help": "\\help"}
 """What people type who do not know the commands, each with the command that is meant."""
 _WORD = re.compile(r"[$\\]?\w*$")
 _READS = re.compile(r"\b(?:from|join)\s+[$\\]?\w*$", re.IGNORECASE)
@@ -34,8 +34,8 @@ _PIECE = re.compile(
 
 
 def is_whole(text: str) -> bool:
-    r"""Tell whether Enter ends what was typed: a query up to its `;`, a `\command`, `exit`, or nothing."""
-    if not text.strip() or text.lstrip().startswith("\\") or text.strip().lower() in WORDS:
+    r"""Tell whether Enter ends what was typed: a query up to its `;`, a command, `exit`, or nothing."""
+    if not text.strip() or text.lstrip().startswith(("\\", ".")) or text.strip().lower() in WORDS:
         return True
     last = ""
     for found in _PIECE.finditer(text):

@@ -146,6 +146,8 @@ class Shell:
         if text.startswith("\\"):
             self._obey(*re.match(r"(\S+)\s*(.*)", text.rstrip("; "), re.DOTALL).groups())  # type: ignore[union-attr]
             return
+        if text.startswith("."):
+            raise SelectionError(Fault(f"no command `{text}`", fix="commands begin with `\\`: \\help"))
         for query in self._opened.statements(text):
             self._ask(query)
 
@@ -167,7 +169,7 @@ class Shell:
     def _obey(self, command: str, rest: str) -> None:
         if command == "\\views":
             page(prose_table(*view_rows(self._opened.root, None), screen_width()))
-        elif command == "\\d":
+        elif command in ("\\d", "\\columns"):
             if not rest:
                 raise SelectionError(Fault("no view", "\\d", fix="\\d leaderboard; \\views lists them"))
             page(prose_table(*view_rows(self._opened.root, rest), screen_width()))

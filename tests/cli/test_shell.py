@@ -106,7 +106,7 @@ def test_a_query_is_answered_and_ctrl_d_leaves(terminal: Terminal) -> None:
     assert terminal.leave() == 0
 
 
-@pytest.mark.parametrize("word", ["\\q", "exit", "quit", "QUIT;"])
+@pytest.mark.parametrize("word", ["\\q", "exit", "quit", "QUIT;", "\\quit", "\\exit"])
 def test_words_that_leave(terminal: Terminal, word: str) -> None:
     terminal.child.send(word + "\r")
     terminal.child.expect(pexpect.EOF)
@@ -117,6 +117,14 @@ def test_words_that_leave(terminal: Terminal, word: str) -> None:
 @pytest.mark.parametrize("word", ["help", "help;", "\\help", "\\?"])
 def test_words_that_help(terminal: Terminal, word: str) -> None:
     assert re.search(r"\\timeout SECONDS +how long", terminal.ask(word))
+
+
+def test_a_command_of_another_shell_is_answered_at_once(terminal: Terminal) -> None:
+    for word in (".help", ".tables", ".quit"):
+        said = terminal.ask(word)
+        assert f"no command `{word}`" in said
+        assert "commands begin with `\\`: \\help" in said
+    assert "no view" in terminal.ask("\\columns")
 
 
 def test_a_query_goes_on_until_its_semicolon(terminal: Terminal) -> None:
