@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gradetrail.store.places import place_name
 
-EVERY = int(os.environ.get("OBJECT_KILLS_EVERY", "47"))
+EVERY = int(os.environ.get("OBJECT_KILLS_EVERY", "71"))
 """Of the steps (two for each request) one in so many is the last; 1 tries all of them."""
 
 

@@ -20,7 +20,7 @@ from tests.servers import FakeApi
 from tests.servers.api import Behaviour
 from tests.servers.replies import Manner
 
-ROUNDS = int(os.environ.get("CONCURRENCY_TEST_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("CONCURRENCY_TEST_ROUNDS", "4"))
 """Rounds of eight processes each."""
 PROCESSES = 8
 REFUSED = re.compile(rf"process \d+ on {re.escape(socket.gethostname())} is generating into run ")

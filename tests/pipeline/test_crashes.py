@@ -22,9 +22,9 @@ from tests.servers import Call, FakeApi, Reply
 from tests.servers.api import Behaviour
 from tests.servers.replies import Manner
 
-KILLS = int(os.environ.get("CRASH_TEST_KILLS", "30"))
+KILLS = int(os.environ.get("CRASH_TEST_KILLS", "20"))
 """Rounds of the kill -9 loop."""
-EVERY_STEP = int(os.environ.get("CRASH_TEST_EVERY_STEP", "5"))
+EVERY_STEP = int(os.environ.get("CRASH_TEST_EVERY_STEP", "7"))
 """1 tries each of the about 100 steps on disk."""
 SAMPLES = 600
 CONCURRENCY = 8

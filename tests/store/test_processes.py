@@ -21,7 +21,7 @@ from gradetrail.store.segments import read
 from gradetrail.store.storage import LocalStorage
 from tests.store.rows import RUN, answered, planned, rows_of, statuses, texts
 
-KILLS = int(os.environ.get("STORE_TEST_KILLS", "15"))
+KILLS = int(os.environ.get("STORE_TEST_KILLS", "10"))
 """Rounds of the kill -9 loop."""
 ROUND = 120
 """Trials that a round may answer."""
