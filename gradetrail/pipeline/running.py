@@ -11,18 +11,15 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from gradetrail import sql
 from gradetrail.errors import Fault
 from gradetrail.generation.states import states_of
+from gradetrail.pipeline.failures import SEE_ERRORS, failed_grading, unscored
 from gradetrail.pipeline.generating import Invocation, generate_many
 from gradetrail.pipeline.grading import score_runs
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec
 from gradetrail.pipeline.result import Run
 from gradetrail.pipeline.sharing import JudgeCalls
 from gradetrail.spec import Spec
-from gradetrail.warehouse import Warehouse
-
-SEE_ERRORS = "see `gradetrail show errors`, or raise --allow-errors"
 
 
 def run(
@@ -87,32 +84,3 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
     if not must_be_scored:
         return faults
     return [*faults, *unscored(root, answered), *failed_grading(root, answered, allow_errors)]
-
-
-def unscored(root: Path, run_ids: Sequence[str]) -> list[Fault]:
-    """Say of which runs nothing was scored."""
-    with Warehouse(root) as opened:
-        con = opened.connection("scores")
-        found = sql.run_file(con, "generation/scored_runs", {"run_ids": list(run_ids)}).fetchall()
-    scored = {run_id for (run_id,) in found}
-    return [
-        Fault("nothing was scored", run_id, fix=f"see the outcomes: gradetrail show graded {run_id}")
-        for run_id in run_ids
-        if run_id not in scored
-    ]
-
-
-def failed_grading(root: Path, run_ids: Sequence[str], allow_errors: float) -> list[Fault]:
-    """Say by which scorers, as the tasks use them now, too many grades of runs failed."""
-    with Warehouse(root) as opened:
-        con = opened.connection("scores", "run_scores")
-        failed = sql.run_file(con, "generation/failed_grades", {"run_ids": list(run_ids)}).fetchall()
-    return [
-        Fault(
-            f"{n_failed:,} of {n_all:,} grades by `{scorer}` failed ({n_failed / n_all:.1%})",
-            run_id,
-            fix=SEE_ERRORS,
-        )
-        for run_id, scorer, n_failed, n_all in failed
-        if n_failed / n_all > allow_errors
-    ]

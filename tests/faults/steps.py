@@ -169,7 +169,7 @@ class Trials:
 
         try:
             facts["code"] = code = forked(lambda: self._struck(step), overtake)
-            facts["is_known_end"] = code in ((-signal.SIGKILL, 0) if self.fault == KILL else (TOLD, 0))
+            facts["is_known_end"] = code in ((-signal.SIGKILL, 0) if self.fault == KILL else (TOLD, 3, 0))
             facts["is_last"] = code == 0 if self.fault != PAUSE else facts["is_last"]
             facts |= self._in_child(self._survived)
             return facts | {name: facts[name] + n for name, n in seen.items()}
