@@ -53,10 +53,15 @@ State = dict[str, list[tuple[str, str]]]
 
 
 def state_of(root: Path, *, is_whole: bool = True) -> State:
-    """Read every row as (name, what it says), by table, and the manifests; `is_whole`: nothing is damaged."""
+    """Read every row as (name, what it says), by table, and the runs in the order of their start.
+
+    `is_whole`: nothing is damaged.
+    """
     live = Store(root, create=False).live()
     assert not is_whole or live.damaged == [], [str(fault) for fault in live.damaged]
-    found: State = {"runs": [(str(m["run_id"]), str(m["status"])) for m in live.manifests]}
+    # two runs of one second have names in no order
+    manifests = sorted(live.manifests, key=lambda manifest: str(manifest["started_at"]))
+    found: State = {"runs": [(str(m["run_id"]), str(m["status"])) for m in manifests]}
     for table, (name, says) in KEYS.items():
         width = len(name.split(", "))
         rows = rows_of(live, table, f"{name}, {says}")
@@ -86,7 +91,7 @@ def promised_in(folder: Path) -> set[str]:
 
 def outcome_of(state: State) -> list[str]:
     """Give what a state says of its runs, in their order, whatever their names are."""
-    runs = sorted({name for name, _ in state["runs"]})
+    runs = dict.fromkeys(name for name, _ in state["runs"])
     tables = {
         table: [f"{name} {says}" for name, says in rows] for table, rows in state.items() if table != "calls"
     }
@@ -169,7 +174,7 @@ class Trials:
 
         try:
             facts["code"] = code = forked(lambda: self._struck(step), overtake)
-            facts["is_known_end"] = code in ((-signal.SIGKILL, 0) if self.fault == KILL else (TOLD, 3, 0))
+            facts["is_known_end"] = code in ((-signal.SIGKILL, 0) if self.fault == KILL else (TOLD, 0))
             facts["is_last"] = code == 0 if self.fault != PAUSE else facts["is_last"]
             facts |= self._in_child(self._survived)
             return facts | {name: facts[name] + n for name, n in seen.items()}

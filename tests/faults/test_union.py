@@ -69,10 +69,10 @@ def test_a_warehouse_holds_what_any_of_those_held_that_it_was_given_each_row_onc
 
 def test_what_was_removed_here_stays_out_until_its_bundle_is_brought(lab: Path, tmp_path: Path) -> None:
     root, other = tmp_path / "warehouse", lab / SOURCES[0] / "warehouse"
-    first, second = sorted(brought(root, other))
+    first, second = brought(root, other)  # in the order of their start
     remove_run(root, outlook(root, second))
     remove_run(root, outlook(root, first, with_answers=True))
-    assert sorted((done.run_id, done.left_out) for done in import_warehouse(root, other)) == [
+    assert [(done.run_id, done.left_out) for done in import_warehouse(root, other)] == [
         (first, first),
         (second, second),
     ]
