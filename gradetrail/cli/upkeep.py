@@ -117,7 +117,7 @@ def rm(
             for response_id in sorted(pinned):
                 print(f"{other} {response_id}")
     if not yes:
-        say("nothing was removed; give --yes to remove it")
+        say("warning: nothing was removed; give --yes to remove it")
         return
     freed = remove_run(root, plan)
     say(f"removed about {plan.n_bytes:,} bytes of rows; {freed.n_now:,} bytes of disk are free now")

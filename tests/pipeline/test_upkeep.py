@@ -90,6 +90,8 @@ def test_rm_says_what_would_go_and_then_does_it(lab: Path) -> None:
         before = table(opened, "responses")
     told = gradetrail(lab, "rm", first, "--answers")
     assert (told.code, "nothing was removed" in told.err) == (0, True)
+    hushed = gradetrail(lab, "rm", first, "--quiet")
+    assert hushed.err == "warning: nothing was removed; give --yes to remove it\n"
     with Warehouse(root) as opened:
         assert table(opened, "responses") == before
         assert {row[0] for row in opened.rows("select run_id from trials")[1]} == {first, second}
