@@ -9,7 +9,7 @@ and a reader that had them looks again. Killed in between, it can be repeated.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -80,11 +80,7 @@ def loose_files(storage: Storage, removal: Removal) -> dict[str, int]:
             named = parse_scores(file) if table == "scores" else parse_part(file)
             if named is not None and named.run_id in gone.runs(table):
                 found.append(f"{table}/{file}")
-    sizes = {}
-    for name in found:
-        with contextlib.suppress(FileNotFoundError):
-            sizes[name] = storage.size(name)
-    return sizes
+    return _sizes(storage, found)
 
 
 def packed_bytes(storage: Storage, record: Record, removal: Removal) -> int:
@@ -164,12 +160,8 @@ def remove(storage: Storage, removal: Removal, written_by: str, confirm: Callabl
 
 def _packed_along(storage: Storage, chosen: Chosen) -> int:
     """Sum the bytes of loose files that were packed and are still there."""
-    total = 0
-    for of_table in chosen.files.values():
-        for name in (name for names in of_table.values() for name in names):
-            with contextlib.suppress(FileNotFoundError):
-                total += storage.size(name)
-    return total
+    files = [name for of_table in chosen.files.values() for names in of_table.values() for name in names]
+    return sum(_sizes(storage, files).values())
 
 
 def _answers_that_go(storage: Storage, record: Record, removal: Removal) -> frozenset[str]:
@@ -258,4 +250,13 @@ def _delete_old(storage: Storage, record: Record) -> None:
 def _size(storage: Storage) -> int:
     folders = ("runs", "logs", "trials", "scores", *PAID, "samples", FOLDER)
     files = [f"{folder}/{file}" for folder in folders for file in storage.list(folder)]
-    return sum(storage.size(name) for name in files if name.endswith((PARQUET, ".json", ".jsonl")))
+    return sum(_sizes(storage, [n for n in files if n.endswith((PARQUET, ".json", ".jsonl"))]).values())
+
+
+def _sizes(storage: Storage, names: Iterable[str]) -> dict[str, int]:
+    """Give the bytes of those files that are there: another process may end or pack too."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            found[name] = storage.size(name)
+    return found

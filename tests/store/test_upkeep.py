@@ -158,6 +158,26 @@ def test_a_removal_that_slept_deletes_nothing_of_a_later_packer(
     assert not holds_secret(tmp_path)
 
 
+def test_a_file_that_vanishes_while_bytes_are_counted_ends_no_removal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = secretive(tmp_path, 1)
+    log = tmp_path / "logs" / "another.jsonl"
+    log.parent.mkdir(exist_ok=True)
+    log.write_text("{}\n")
+    store, size = Store(tmp_path), LocalStorage.size
+
+    def late(storage: LocalStorage, name: str) -> int:
+        if name == "logs/another.jsonl":
+            log.unlink(missing_ok=True)
+        return size(storage, name)
+
+    monkeypatch.setattr(LocalStorage, "size", late)
+    assert store.remove(Removal(run, with_answers=True), {}).n_now > 0
+    assert not log.exists()
+    assert not holds_secret(tmp_path)
+
+
 def test_who_slept_while_what_he_packed_was_reclaimed_publishes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
