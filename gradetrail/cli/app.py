@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gradetrail.cli import asking, exporting, gate, running, scoring, showing, start, upkeep
+from gradetrail.cli import asking, comparing, exporting, gate, running, scoring, showing, start, upkeep
 from gradetrail.cli.manner import MANNER
 from gradetrail.cli.plain_options import EVERYWHERE, PlainCommand, PlainGroup
 
@@ -73,7 +73,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "plan": running.plan,
     "show": showing.show,
     "leaderboard": showing.leaderboard,
-    "diff": showing.diff,
+    "diff": comparing.diff,
     "gate": gate.gate,
     "sql": asking.sql,
     "export": exporting.export,

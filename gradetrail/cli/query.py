@@ -21,6 +21,7 @@ AsOfOption = Annotated[
         "--as-of", help="Only runs begun by then: 2026-11-30 (that day included), or a time in UTC."
     ),
 ]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Print at most N rows.")]
 
 
 def warehouse_folder(warehouse: Path | None) -> Path:
@@ -46,6 +47,11 @@ def parse_moment(text: str | None) -> datetime | None:
     if len(text.strip()) <= len("2026-11-30"):
         moment += timedelta(days=1, seconds=-1)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """Split names at their commas: `M,M2`."""
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
 
 
 def open_runs(root: Path, *runs: str | None, as_of: datetime | None = None) -> Warehouse:
