@@ -100,10 +100,9 @@ def score(
     print_board(root, pipeline.tasks_of(root, [item.run_id for item in graded]), form, output)
     _exit_for_judging(calls, ["gradetrail", "score", *(targets or ["--all"])], max_cost)
     graded_runs = list(dict.fromkeys(run_id for _, runs in work for run_id in runs))
-    faults = pipeline.failed_grading(root, graded_runs, share)
-    unscored = [] if offline else pipeline.unscored(root, graded_runs)
+    unscored, faults = pipeline.grading_faults(root, graded_runs, share)
     # a run of old in which every call failed is no fault of the grading of others
-    if len(unscored) == len(graded_runs):
+    if not offline and len(unscored) == len(graded_runs):
         faults = [*unscored, *faults]
     if faults:
         raise UnusableError(*faults)

@@ -11,20 +11,13 @@ from gradetrail import lazy
 
 if TYPE_CHECKING:
     from gradetrail.pipeline.conditions import Verdict, check_conditions, verdict
+    from gradetrail.pipeline.failures import grading_faults
     from gradetrail.pipeline.generating import Forecast, Invocation, forecast, generate, generate_many
     from gradetrail.pipeline.grading import everything, score, score_all, score_runs, tasks_of, to_score
     from gradetrail.pipeline.previewing import Preview, RankChange, preview, preview_all
     from gradetrail.pipeline.recorded import Job, as_spec, job_of, turned, warehouse_root
     from gradetrail.pipeline.result import Run
-    from gradetrail.pipeline.running import (
-        failed_grading,
-        judge_calls,
-        judged,
-        judges_of,
-        run,
-        unscored,
-        unusable,
-    )
+    from gradetrail.pipeline.running import judge_calls, judged, judges_of, run, unusable
     from gradetrail.pipeline.sharing import JudgeCalls
 
 __all__ = [
@@ -39,10 +32,10 @@ __all__ = [
     "as_spec",
     "check_conditions",
     "everything",
-    "failed_grading",
     "forecast",
     "generate",
     "generate_many",
+    "grading_faults",
     "job_of",
     "judge_calls",
     "judged",
@@ -56,7 +49,6 @@ __all__ = [
     "tasks_of",
     "to_score",
     "turned",
-    "unscored",
     "unusable",
     "verdict",
     "warehouse_root",
@@ -74,10 +66,10 @@ _HOME = {
     "as_spec": "gradetrail.pipeline.recorded",
     "check_conditions": "gradetrail.pipeline.conditions",
     "everything": "gradetrail.pipeline.grading",
-    "failed_grading": "gradetrail.pipeline.failures",
     "forecast": "gradetrail.pipeline.generating",
     "generate": "gradetrail.pipeline.generating",
     "generate_many": "gradetrail.pipeline.generating",
+    "grading_faults": "gradetrail.pipeline.failures",
     "job_of": "gradetrail.pipeline.recorded",
     "judge_calls": "gradetrail.pipeline.running",
     "judged": "gradetrail.pipeline.running",
@@ -91,7 +83,6 @@ _HOME = {
     "tasks_of": "gradetrail.pipeline.grading",
     "to_score": "gradetrail.pipeline.grading",
     "turned": "gradetrail.pipeline.recorded",
-    "unscored": "gradetrail.pipeline.failures",
     "unusable": "gradetrail.pipeline.running",
     "verdict": "gradetrail.pipeline.conditions",
     "warehouse_root": "gradetrail.pipeline.recorded",

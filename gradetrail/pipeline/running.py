@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gradetrail.errors import Fault
 from gradetrail.generation.states import states_of
-from gradetrail.pipeline.failures import SEE_ERRORS, failed_grading, unscored
+from gradetrail.pipeline.failures import SEE_ERRORS, grading_faults
 from gradetrail.pipeline.generating import Invocation, generate_many
 from gradetrail.pipeline.grading import score_runs
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec
@@ -83,4 +83,5 @@ def unusable(root: Path, run_ids: Sequence[str], allow_errors: float, *, must_be
             faults.append(Fault(reason, run_id, fix=SEE_ERRORS))
     if not must_be_scored:
         return faults
-    return [*faults, *unscored(root, answered), *failed_grading(root, answered, allow_errors)]
+    found = grading_faults(root, answered, allow_errors)
+    return [*faults, *found.unscored, *found.failed]
