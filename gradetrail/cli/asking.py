@@ -12,7 +12,14 @@ import typer
 
 from gradetrail.cli.options import FormatOption, MemoryOption, OutputOption, TimeoutOption, WarehouseOption
 from gradetrail.cli.output import Format, check_output
-from gradetrail.cli.query import AsOfOption, parse_moment, print_query, tell_ignored, warehouse_folder
+from gradetrail.cli.query import (
+    AsOfOption,
+    files_of_users,
+    parse_moment,
+    print_query,
+    tell_ignored,
+    warehouse_folder,
+)
 
 if TYPE_CHECKING:
     from gradetrail.warehouse.locked import LockedWarehouse
@@ -76,7 +83,7 @@ def sql(
             raise SelectionError(Fault("no query", "sql", fix='gradetrail sql "select * from runs"'))
         query = sys.stdin.read()
     _check_used(str(query), {**dict.fromkeys(params, "--param"), **dict.fromkeys(runs, "--run")})
-    tell_ignored(warehouse_folder(warehouse), str(query))
+    tell_ignored(files_of_users(warehouse_folder(warehouse)), str(query))
     with reopen(timeout, memory) as opened:
         print_query(opened, str(query), params_in(opened), form, output)
 

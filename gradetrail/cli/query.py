@@ -10,10 +10,12 @@ import typer
 from gradetrail.cli.output import Format, say, show_rows, tell_damage, write_parquet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from gradetrail.warehouse import Warehouse
     from gradetrail.warehouse.locked import LockedWarehouse
+    from gradetrail.warehouse.user_objects import UserObject
 
 AsOfOption = Annotated[
     str | None,
@@ -62,11 +64,19 @@ def open_runs(root: Path, *runs: str | None, as_of: datetime | None = None) -> W
     return Warehouse(root, bundles=bundles_among(runs), as_of=as_of)
 
 
-def tell_ignored(root: Path, text: str) -> None:
+def files_of_users(root: Path) -> list[UserObject]:
+    """List the user's views and macros, wherever the warehouse is; none if it is not there."""
+    from gradetrail.store.places import home_of
+    from gradetrail.warehouse.user_objects import user_objects
+
+    return user_objects(home_of(root))
+
+
+def tell_ignored(users: Iterable[UserObject], text: str) -> None:
     """Name on stderr the files of the user's that a query names and that are not what it reads."""
     from gradetrail.warehouse.user_objects import ignored_in
 
-    for fault in ignored_in(root, text):
+    for fault in ignored_in(text, users):
         say(f"warning: {fault}")
 
 

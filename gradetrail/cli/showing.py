@@ -14,6 +14,7 @@ from gradetrail.cli.output import Format, say, show_rows, tell_damage, terminal_
 from gradetrail.cli.query import (
     AsOfOption,
     LimitOption,
+    files_of_users,
     names_in,
     open_runs,
     parse_moment,
@@ -93,10 +94,11 @@ def show(
         print_views(root, view, form, output)
         return
     view, moment = view or "leaderboard", parse_moment(as_of)
-    is_sample = view == "sample" and not (root / "sql" / "sample.sql").exists()
+    users = files_of_users(root)
+    is_sample = view == "sample" and all(own.name != view for own in users)
     if run_of_sample is not None and not is_sample:
         _refuse_second(view, run_of_sample)
-    tell_ignored(root, view)
+    tell_ignored(users, view)
     among = {
         name: found for name, given in (("model", model), ("scorer", scorer)) if (found := _listed(given))
     }

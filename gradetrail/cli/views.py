@@ -13,6 +13,7 @@ from gradetrail import sql
 from gradetrail.cli.cells import Row, cells_of
 from gradetrail.cli.fitting import LEAST_HEADER, columns_of, fitted
 from gradetrail.cli.output import Format, say, screen_width, show_rows, write
+from gradetrail.cli.query import files_of_users
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,9 +73,9 @@ def _file_of(root: Path, view: str) -> str:
     for layer in sorted(sql.LAYERS, key=lambda layer: layer != "views"):
         if view in sql.names(layer):
             return sql.text_of(f"{layer}/{view}")
-    own = root / "sql" / f"{view}.sql"
-    if own.is_file():
-        return own.read_text(encoding="utf-8")
+    for own in files_of_users(root):
+        if own.name == view:
+            return own.path.read_text(encoding="utf-8")
     if view == "sample":
         return sql.text_of("commands/sample")
     known = [name for layer in sql.LAYERS for name in sql.names(layer)]
@@ -83,8 +84,6 @@ def _file_of(root: Path, view: str) -> str:
 
 def _all(root: Path) -> Iterator[list[Any]]:
     """Yield name, meaning, grain, and arguments (None if it takes none)."""
-    from gradetrail.warehouse.user_objects import user_objects
-
     arguments = _arguments(_catalog())
     for layer in LAYERS:
         for stem in sql.names(layer):
@@ -92,7 +91,7 @@ def _all(root: Path) -> Iterator[list[Any]]:
             one = re.split(r"[;.](?: |$)", grain.removeprefix("One row per "))[0]
             takes = ", ".join(arguments[stem]) if sql.is_macro(f"{layer}/{stem}") else None
             yield [stem, meaning, one, takes]
-    for own in user_objects(root):
+    for own in files_of_users(root):
         yield [own.name, own.summary or None, None, None]
 
 

@@ -61,6 +61,11 @@ def storage_at(root: str | os.PathLike[str]) -> Storage:
     return ObjectStorage(address)
 
 
+def home_of(root: str | os.PathLike[str]) -> Path:
+    """Give a local folder with what the user added to a warehouse, which need not be there."""
+    return storage_at(root).home
+
+
 def place_name(root: str | os.PathLike[str]) -> str:
     """Write a warehouse's name as the user does: a path has lost a slash of `s3://`."""
     return re.sub(r"\A([a-z0-9]{2,}):/+", r"\1://", str(root))

@@ -102,14 +102,14 @@ def our_views() -> list[str]:
     return [stem for layer in SHOWN for stem in sql.names(layer) if is_ours(stem)]
 
 
-def user_objects(root: Path) -> list[UserObject]:
-    """List the user's files, sorted by name."""
-    return [UserObject(path) for path in sorted((root / "sql").glob("*.sql"))]
+def user_objects(home: Path) -> list[UserObject]:
+    """List the user's files, sorted by name; `home` is the local folder with what the user added."""
+    return [UserObject(path) for path in sorted((home / "sql").glob("*.sql"))]
 
 
-def creatable(root: Path) -> list[UserObject]:
+def creatable(home: Path) -> list[UserObject]:
     """List the user's files that a warehouse of this process may create."""
-    return user_objects(root) if sql.takes_others() else []
+    return user_objects(home) if sql.takes_others() else []
 
 
 def named_in(text: str, users: Iterable[UserObject]) -> list[UserObject]:
@@ -125,9 +125,9 @@ def named_in(text: str, users: Iterable[UserObject]) -> list[UserObject]:
     return found
 
 
-def ignored_in(root: Path, text: str) -> list[Fault]:
+def ignored_in(text: str, users: Iterable[UserObject]) -> list[Fault]:
     """Say which files of the user's a query names, or a view's name is, that are ignored for their names."""
-    return [own.ignored for own in named_in(text, user_objects(root)) if own.is_ignored]
+    return [own.ignored for own in named_in(text, users) if own.is_ignored]
 
 
 def create_all(

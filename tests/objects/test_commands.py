@@ -135,6 +135,12 @@ def test_the_users_views_and_prices_come_from_the_object_store(address: Path, fo
         "sql/mine.sql", b"-- How many runs there are.\ncreate view mine as select count(*) as n from runs;\n"
     )
     assert gradetrail("show", "mine", "--format", "csv", warehouse=address) == "n\n1\n"
+    assert "select count(*) as n" in gradetrail("show", "mine", "--sql", warehouse=address)
+    assert "How many runs there are." in gradetrail("show", "--help-views", warehouse=address)
+    storage.replace("sql/sample.sql", b"create view sample as select 'my own' as says;\n")
+    assert gradetrail("show", "sample", "--format", "csv", warehouse=address) == "says\nmy own\n"
+    storage.replace("sql/costs.sql", b"create view costs as select 1 as one;\n")
+    assert "costs.sql: is ignored" in gradetrail("show", "costs", warehouse=address)
     storage.delete("sql/mine.sql")
     assert "no view `mine`" in gradetrail("show", "mine", warehouse=address, code=2)
 
