@@ -75,12 +75,12 @@ def price_on(prices: Iterable[Price], provider: str, model: str, day: date) -> P
     return max(fitting, key=lambda price: price.valid_from, default=None)
 
 
-def price_file(root: Path) -> Path | None:
-    """Find the user's prices: `$GRADETRAIL_PRICES`, else `prices.yaml` in the warehouse; None without."""
+def price_file(home: Path) -> Path | None:
+    """Find the user's prices: `$GRADETRAIL_PRICES`, else `prices.yaml` of a warehouse; None without."""
     named = os.environ.get("GRADETRAIL_PRICES")
     if named:
         return Path(named)
-    file = root / "prices.yaml"
+    file = home / "prices.yaml"
     return file if file.is_file() else None
 
 

@@ -34,13 +34,12 @@ from gradetrail.generation.run import generate as generate_plan
 from gradetrail.pipeline.checking import definitions_to_run
 from gradetrail.pipeline.judge_forecast import judge_estimates
 from gradetrail.pipeline.judging import check_judges, check_opponents
-from gradetrail.pipeline.limits import make_budget, make_gate
+from gradetrail.pipeline.limits import known_prices, make_budget, make_gate
 from gradetrail.pipeline.recorded import Job, SpecLike, as_spec, warehouse_root
 from gradetrail.pipeline.result import Run
 from gradetrail.pipeline.running_mean import running_mean
 from gradetrail.pipeline.sharing import judge_models
 from gradetrail.pipeline.tidying import tidy
-from gradetrail.prices import price_file, prices_of
 from gradetrail.prompt import RenderError, render, target_texts
 from gradetrail.scoring.fit import ColumnWatch
 from gradetrail.scoring.grade import Definition, columns
@@ -172,7 +171,7 @@ def forecast(
     plan, scorers = prepare(job, own)
     todo = outstanding(root, plan, own.options, datetime.now(UTC))
     unset = unset_variables(plan, todo)
-    prices = prices_of(pending_models(plan, todo), price_file(root))
+    prices = known_prices(root, pending_models(plan, todo))
     estimates = [*estimate(root, plan, todo, prices), *judge_estimates(root, plan, todo.run_id, scorers)]
     reasons = tuple(why(root, plan, todo, explain)) if explain else ()
     return Forecast(plan, todo, tuple(estimates), reasons, unset)

@@ -18,7 +18,8 @@ from gradetrail.dataset import parse_row
 from gradetrail.generation.forecast import BYTES_PER_TOKEN, DEVIATIONS, NOTHING, Estimate, Range
 from gradetrail.generation.plan import Plan
 from gradetrail.pipeline.judging import CallCounts, call_counts
-from gradetrail.prices import FREE, Price, price_file, price_on, prices_of
+from gradetrail.pipeline.limits import known_prices
+from gradetrail.prices import FREE, Price, price_on
 from gradetrail.prompt import render, target_texts
 from gradetrail.request import canonical_messages
 from gradetrail.scorer_spec import Judge, Switch
@@ -50,6 +51,8 @@ def judge_estimates(
     if not judges:
         return
     counts, history = _known(root, plan, run_id, judges)
+    shapes = [judge.judge.shape for _, judge in judges if judge.judge is not None]
+    prices = known_prices(root, {(shape.provider, shape.model) for shape in shapes})
     for definition, judge in judges:
         assert isinstance(judge.scorer, Judge)
         assert judge.judge is not None
@@ -64,7 +67,6 @@ def judge_estimates(
             tokens_in, tokens_out = _from_text(asked, n_calls)
         else:
             tokens_in, tokens_out = _from_history(n_calls, past)
-        prices = prices_of({(shape.provider, shape.model)}, price_file(root))
         price = price_on(prices, shape.provider, shape.model, datetime.now(UTC).date())
         cost = None if price is None else _cost(price, tokens_in, tokens_out)
         yield Estimate(

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from gradetrail.generation.budget import Budget
 from gradetrail.generation.gate import Gate
-from gradetrail.prices import price_file, prices_of
+from gradetrail.prices import Price, price_file, prices_of
 from gradetrail.spec import Spec
+from gradetrail.store.places import home_of
 
 
 def make_gate(specs: Sequence[Spec]) -> Gate:
@@ -29,9 +30,14 @@ def make_gate(specs: Sequence[Spec]) -> Gate:
     )
 
 
+def known_prices(root: Path, asked: set[tuple[str, str]]) -> list[Price]:
+    """Give the prices of (provider, model) pairs, and the user's own, which may be in the warehouse."""
+    return prices_of(asked, price_file(home_of(root)))
+
+
 def make_budget(root: Path, specs: Sequence[Spec], asked: set[tuple[str, str]]) -> Budget:
     """Make the one budget of a command; SpecError if a ceiling is set and a model has no price."""
     ceilings = [spec.run.max_cost_usd for spec in specs if spec.run.max_cost_usd is not None]
-    budget = Budget(prices_of(asked, price_file(root)), Decimal(str(min(ceilings))) if ceilings else None)
+    budget = Budget(known_prices(root, asked), Decimal(str(min(ceilings))) if ceilings else None)
     budget.refuse_unpriced(asked, specs[0].where("run", "max_cost_usd"))
     return budget

@@ -186,3 +186,18 @@ def test_a_cache_that_is_deleted_is_filled_again(address: Path, folder: Path, tm
     board = gradetrail("show", warehouse=address)
     shutil.rmtree(tmp_path / "one" / "cache")
     assert gradetrail("show", warehouse=address) == board
+
+
+def test_a_ceiling_and_a_plan_know_the_prices_that_are_in_the_object_store(
+    address: Path, folder: Path
+) -> None:
+    model = 'model: {model: openai_compatible/m1, base_url: "http://127.0.0.1:9/v1"}'
+    spec = SPEC.replace("models: [mock/rule_based, mock/noisy]", model) + "run: {max_cost_usd: 0.01}\n"
+    (folder / "paid.yaml").write_text(spec)
+    assert "unknown" in gradetrail("plan", "paid.yaml", warehouse=address)
+    assert "cannot hold: no price" in gradetrail("run", "paid.yaml", warehouse=address, code=2)
+    price = (
+        b"- {provider: openai_compatible, model: m1, input_usd_per_mtok: 1000, output_usd_per_mtok: 4000}\n"
+    )
+    Store(address).storage.replace("prices.yaml", price)
+    assert "unknown" not in gradetrail("plan", "paid.yaml", warehouse=address)
