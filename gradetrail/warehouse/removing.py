@@ -43,10 +43,9 @@ def outlook(root: Path, selector: str, *, with_answers: bool = False, force: boo
         pinned: dict[str, set[str]] = {}
         for other, response_id in found:
             pinned.setdefault(other, set()).add(response_id)
-        counts = []
-        for table in ("trials", "responses"):
-            query = sql.select_from(table, ["run_id"])
-            counts.append(len(warehouse.rows(query, {"run_id": run_id})[1]))
+        _, ((n_trials, n_answers),) = warehouse.rows(
+            sql.text_of("warehouse/n_rows_of_run"), {"run_id": run_id}
+        )
         quoting: dict[str, set[str]] = {}
         asked_with: dict[str, set[str]] = {}
         _, found = warehouse.rows(sql.text_of("warehouse/quoting_answers"), {"run_id": run_id})
@@ -65,7 +64,7 @@ def outlook(root: Path, selector: str, *, with_answers: bool = False, force: boo
         removal = replace(removal, kept=frozenset[str]().union(*pinned.values()))
     n_bytes = sum(loose_files(store.storage, removal).values())
     n_bytes += packed_bytes(store.storage, latest(store.storage), removal)
-    return Outlook(removal, counts[0], counts[1], _frozen(pinned), pending, n_bytes)
+    return Outlook(removal, n_trials, n_answers, _frozen(pinned), pending, n_bytes)
 
 
 def _frozen(answers: dict[str, set[str]]) -> dict[str, frozenset[str]]:
@@ -103,6 +102,5 @@ def remove_run(root: Path, plan: Outlook) -> Freed:
             reason = f"other runs began to rest on answers of {removal.run_id} meanwhile"
             raise StoreError(Fault(reason, str(root), fix="look at what would go, and try again"))
 
-    store = Store(root)
     pending = plan.pending if removal.ungraded else {}
-    return store.remove(removal, pending, confirm) if removal.with_answers else store.remove(removal, pending)
+    return Store(root).remove(removal, pending, confirm if removal.with_answers else lambda: None)
